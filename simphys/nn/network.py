@@ -12,6 +12,8 @@ from ..autograd import Tensor, tensor
 from ..autograd.errors import InputError
 from ..autograd.ops import tanh
 from ..simulator import Array, Record, Shape
+from ..substep.trace import Symbol
+from .layer import Layer
 from .linear import Linear
 
 
@@ -70,7 +72,13 @@ class Network:
         """Random weights as Tensors, see `initial_arrays`."""
         return Weights(**{name: tensor(values) for name, values in self.initial_arrays(seed).items()})
 
-    def __call__(self, weights: Any, x: Tensor) -> Tensor:
-        """Compute the outputs [..., outputs] in (-1, 1) for x [..., inputs]; `weights` has the fields of Weights."""
+    def __call__(self, weights: Any, x: Any) -> Any:
+        """Compute the outputs [..., outputs] in (-1, 1) for x [..., inputs]; `weights` has the fields of Weights.
+
+        While a step is recorded, x is a symbol, and the layers are declared sub-steps.
+        """
+        if isinstance(x, Symbol):
+            hidden = Layer.apply(None, weights.hidden_weight, weights.hidden_bias, x)
+            return Layer.apply(None, weights.output_weight, weights.output_bias, hidden)
         hidden = tanh(Linear.apply(weights.hidden_weight, weights.hidden_bias, x))
         return tanh(Linear.apply(weights.output_weight, weights.output_bias, hidden))

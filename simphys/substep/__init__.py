@@ -6,11 +6,25 @@ which engines are generated.
 
 from simphys.numerics.element import element
 
+from .concatenate import concatenate
+from .dense import dense
 from .edges import edges
 from .faces import faces
 from .grid import per_cell
 from .pairs import pairs
 from .per_element import per_element
 from .sides import sides
+from .total import total
 
-__all__ = ["edges", "element", "faces", "pairs", "per_cell", "per_element", "sides"]
+__all__ = [
+    "concatenate",
+    "dense",
+    "edges",
+    "element",
+    "faces",
+    "pairs",
+    "per_cell",
+    "per_element",
+    "sides",
+    "total",
+]

@@ -17,12 +17,18 @@ from simphys.simulator import Shape
 
 from .program import Domain, Value, View
 
-Kind = Literal["value", "adjoint", "tangent", "sum"]
+Kind = Literal["value", "adjoint", "tangent", "sum", "row"]
 Access = Literal["own", "other"]
+
+TIME = "for t in time:"
+"""Head of the loop over the steps of a segment, the last step first, in the text of deferred actions."""
 
 
 class Slot(NamedTuple):
-    """A place for numbers: a value, its adjoint, its tangent, or its adjoint summed over time by an index set."""
+    """A place for numbers: a value, its adjoint, its tangent, or its adjoint summed over time by an index set.
+
+    A "row" is an adjoint that is stored for each step of a segment, for deferred sums over time.
+    """
 
     kind: Kind
     value: Value
@@ -125,6 +131,10 @@ class Site:
 
     # --- elements of slots
 
+    def place(self, slot: Slot) -> Place:
+        """Memory of a slot, for bodies that loop over its elements themselves."""
+        return self._places[slot]
+
     def load(self, slot: Slot, view: View) -> str:
         """Name of a local variable with the element at the loop's own index."""
         if slot not in self._known:
@@ -159,6 +169,13 @@ class Site:
                 self.stores.append(f"{before} = {place.array}[{at}]")
                 held.append(f"{place.array}[{at}] = {before} {sign} {part}")
         self.stores += held
+
+    def set_at(self, slot: Slot, view: View, index: str, expression: str) -> None:
+        """Set the element at another index."""
+        place = self._places[slot]
+        parts = split_element(expression, view.element, whole=not place.by_component)
+        for at, part in zip(_addresses(place, view, index), parts, strict=True):
+            self.stores.append(f"{place.array}[{at}] = {part}")
 
     def add_at_guarded(self, slot: Slot, view: View, sign: str, index: str, expression: str) -> None:
         """Add to the element at another index, unless that is negative."""

@@ -26,6 +26,8 @@ class Scope:
         self.gathers = gathers
         """True if loops add to their own elements only, so that they can run in parallel."""
         self.actions: list[Action] = []
+        self.deferred: list[Action] = []
+        """Actions that run after all steps of a segment, and loop over its steps themselves, see `TIME`."""
         self.numbers: dict[str, float] = {}
         """Constant numbers by the name of the kernel's argument."""
         self.relations: dict[str, Any] = {}
@@ -93,6 +95,9 @@ class Scope:
 
     def add(self, action: Action) -> None:
         self.actions.append(action)
+
+    def defer(self, action: Action) -> None:
+        self.deferred.append(action)
 
     def begin(self, slot: Slot, view: View, access: Access) -> bool:
         """Prepare a slot for a contribution. Returns True if that is added, False if it sets the slot, as the first."""

@@ -107,6 +107,7 @@ class GeneratedEngine(Engine):
         state = sum([value.size for value in self._program.state.values()])
         stored = sum([value.size for value in self._plan.stored])
         numbers = (steps + 1) * state + steps * stored + state
+        numbers += steps * sum([value.size for value in layout.rows.values()])
         numbers += layout.part_numbers("work") + ahead.part_numbers("work") + layout.part_numbers("sums")
         if "control" in self._needs:
             numbers += math.prod(self._shapes["control"])
@@ -144,6 +145,7 @@ class GeneratedEngine(Engine):
         self._layout, loops = self._plan.adjoint(dense=dense)
         layout = self._layout
         given: dict[str, Any] = {**segment.arrays, **self._parts(layout, "work"), "rows": segment.steps + 1}
+        given |= {n: make_rows(value, self._batch * segment.steps) for n, value in layout.rows.items()}
         running: dict[str, Any] = {}
         for name, values in adjoint.items():
             start = np.zeros_like(values[:, 0]) if dense else np.ascontiguousarray(values[:, -1])

@@ -8,7 +8,7 @@ from typing import Any
 
 from simphys.autograd import runtime
 from simphys.autograd.kernels.launch import Kernel
-from simphys.substep.action import element_name
+from simphys.substep.action import TIME, element_name
 from simphys.substep.text import (
     SPREAD,
     domains_of,
@@ -45,12 +45,13 @@ def build_kernel(
     if variant.gathers:
         cpu = not runtime.settings().on_gpu
         options = {"parallel": parallel, "batched": variant.batched, "cpu": cpu}
-        body = [line for group in run.groups for line in launch_lines(group, layout.places, layout.offsets, **options)]
+        launched = [launch_lines(group, layout.places, layout.offsets, **options) for group in run.all_groups]
+        body = _expand_time([line for lines in launched for line in lines], ["for _ in range(1):"])
     else:
         body = _time_loop(run, layout, variant, parallel=parallel, backward=backward)
     numbers: dict[str, float] = dict(run.scope.numbers)
     seen = [slot.value.view.domain for slot in layout.places if slot.value.view is not None]
-    integers = {f"n_{d.name}": d.size for d in [*seen, *domains_of(run.groups)]}
+    integers = {f"n_{d.name}": d.size for d in [*seen, *domains_of(run.all_groups)]}
     integers |= layout.sizes | layout.starts | {f"size_{array}": size for array, size in layout.parts.items()}
     used = [array for array in layout.elements if uses_name(body, f"{ARRAY}{array}")]
     others = [n for n in ("rows", "dense_rows", "steps", "members", "tasks", "pieces") if uses_name(body, n)]
@@ -69,15 +70,21 @@ def build_kernel(
 
 def _time_loop(run: Pass, layout: Layout, variant: Variant, *, parallel: bool, backward: bool) -> list[str]:
     """Write the loops over batch members and time around those of a step."""
-    step = [line for group in run.groups for line in loop_lines(group, layout.places)]
-    used = {name: text for name, text in layout.offsets.items() if uses_name(step, name)}
+    step, later = (
+        [line for group in groups for line in loop_lines(group, layout.places)] for groups in (run.groups, run.deferred)
+    )
+    used = {name: text for name, text in layout.offsets.items() if uses_name([*step, *later], name)}
     fixed = [f"{name} = {text}" for name, text in used.items() if not uses_name([text], "t")]
-    moving = [f"{name} = {text}" for name, text in used.items() if uses_name([text], "t")]
+
+    def moving(lines: list[str]) -> list[str]:
+        return [f"{n} = {text}" for n, text in used.items() if uses_name([text], "t") and uses_name(lines, n)]
+
     if backward:
         time = ["for back in range(end - begin):", "    t = end - 1 - back"]
     else:
         time = ["for t in range(begin, end):"]
-    member = [*fixed, *time, *indent([*moving, *step])]
+    member = [*fixed, *time, *indent([*moving(step), *step])]
+    member += _expand_time(later, [*time, *indent(moving(later))])
     if not variant.batched:
         return ["ti.loop_config(serialize=True)", "for member in range(1):", *indent(member)]
     if not parallel:
@@ -91,3 +98,12 @@ def _time_loop(run: Pass, layout: Layout, variant: Variant, *, parallel: bool, b
         "        for member in range(task * members // tasks, (task + 1) * members // tasks):",
         *indent(member, 3),
     ]
+
+
+def _expand_time(lines: list[str], head: list[str]) -> list[str]:
+    """Write the heads of loops over time in the text of deferred actions."""
+    found = []
+    for line in lines:
+        margin = line[: len(line) - len(line.lstrip())]
+        found += [margin + part for part in head] if line.strip() == TIME else [line]
+    return found

@@ -44,6 +44,8 @@ class Layout:
     """First element of each slot there, by the name of the kernel's argument."""
     sums: dict[Slot, tuple[str, int]] = field(default_factory=dict)
     """Array of each adjoint sum, and its first element there."""
+    rows: dict[str, Value] = field(default_factory=dict)
+    """Arrays of the adjoint pass with a row for each step, by name."""
     sizes: dict[str, int] = field(default_factory=dict)
     """Elements of an array for each batch member, by the name of the kernel's argument."""
 
@@ -122,10 +124,14 @@ def _place_control(layout: Layout, control: Value, *, own: bool) -> None:
 def _place_rest(layout: Layout, run: Pass, variant: Variant) -> None:
     """Place adjoint sums, and what goes from loop to loop, in the parts of the batch members of two arrays."""
     known = {run.aliases.get(slot, slot) for slot in layout.places}
-    inside = find_locals(run.groups, known)
-    for group in run.groups:
+    inside = find_locals(run.all_groups, known)
+    for group in run.all_groups:
         for slot in sorted(group.slots(), key=str):
             if slot in layout.places or slot in inside:
+                continue
+            if slot.kind == "row":
+                layout.rows[str(slot)] = slot.value
+                _place_row(layout, slot, str(slot), next_row=False, rows="(rows - 1)")
                 continue
             count = slot.memory_count
             if slot.over:

@@ -21,6 +21,12 @@ class Pass:
     """Slots that share the memory of another."""
     dense: Mapping[str, Slot] = field(default_factory=dict)
     """Slot of the loss's derivative by the state that leaves the step, by field."""
+    deferred: list[Group] = field(default_factory=list)
+    """Loops that run after all steps of a segment, and go through its steps themselves."""
+
+    @property
+    def all_groups(self) -> list[Group]:
+        return [*self.groups, *self.deferred]
 
 
 def find_dependent(ops: Collection[Op], sources: Collection[Value]) -> set[Value]:
@@ -32,8 +38,17 @@ def find_dependent(ops: Collection[Op], sources: Collection[Value]) -> set[Value
     return found
 
 
-def find_stored(program: Program, reads: Collection[Value]) -> list[Value]:
-    """Find the values, among those that adjoints read, that are kept from the forward pass: the others are cheap."""
+@dataclass(frozen=True)
+class Reads:
+    """Results of sub-steps that adjoints read."""
+
+    values: list[Value]
+    later: list[Value]
+    """Those that deferred actions read, which need them of all steps."""
+
+
+def find_stored(program: Program, reads: Reads) -> list[Value]:
+    """Find the values that are kept from the forward pass: those of deferred actions, and others that are not cheap."""
     makers = {value: op for op in program.ops for value in op.outputs}
     kept = set(program.result.values())
     stored: dict[Value, None] = {}
@@ -44,8 +59,9 @@ def find_stored(program: Program, reads: Collection[Value]) -> list[Value]:
         op = makers[value]
         return op.pattern.is_cheap and all([is_cheap(other) for other in op.values()])
 
-    for value in sorted(reads, key=lambda value: program.ops.index(makers[value])):
-        if not is_cheap(value):
+    later = set(reads.later) - kept
+    for value in sorted({*reads.values, *later}, key=lambda value: program.ops.index(makers[value])):
+        if value in later or not is_cheap(value):
             stored[value] = None
     return list(stored)
 
@@ -59,11 +75,15 @@ def forward_pass(program: Program, stored: Collection[Value], *, gathers: bool, 
     return Pass(schedule(scope.actions), scope)
 
 
-def adjoint_reads(program: Program, wanted: Collection[Value], zeros: Collection[Value]) -> list[Value]:
-    """List the results of sub-steps that the adjoints of a program read."""
+def adjoint_reads(program: Program, wanted: Collection[Value], zeros: Collection[Value]) -> Reads:
+    """Find the results of sub-steps that the adjoints of a program read."""
     scope = Scope(gathers=False, zeros=zeros, wanted=find_dependent(program.ops, wanted))
     _append_adjoints(program, scope)
-    return [slot.value for slot in _value_reads(scope.actions) if slot.value.role == "local"]
+    found = [
+        [slot.value for slot in _value_reads(actions) if slot.value.role == "local"]
+        for actions in (scope.actions, scope.deferred)
+    ]
+    return Reads(*found)
 
 
 def adjoint_pass(
@@ -92,7 +112,8 @@ def adjoint_pass(
     _append_again(program, scope, _value_reads(adjoints), available)
     scope.actions += adjoints
     aliases = _alias_states(program, scope)
-    return Pass(schedule([_under_aliases(action, aliases) for action in scope.actions]), scope, aliases, given)
+    groups = schedule([_under_aliases(action, aliases) for action in scope.actions])
+    return Pass(groups, scope, aliases, given, schedule(scope.deferred))
 
 
 def tangent_pass(program: Program, moving: Collection[Value], *, zeros: Collection[Value]) -> Pass:

@@ -1,6 +1,7 @@
 """Mass-spring systems. Start with step.py, the nested step."""
 
-from .engine_choice import make_engine
+from simphys.rollout.generated import engine_of
+
 from .ground_events import find_events
 from .model import MassSpring, Params, State, check_params
 from .stability import advice
@@ -8,4 +9,4 @@ from .step import step
 
 __all__ = ["MassSpring", "Params", "State", "step"]
 
-MassSpring.bind(step=step, engine=make_engine, check=check_params, events=find_events, advice=advice)
+MassSpring.bind(step=step, engine=engine_of(step), check=check_params, events=find_events, advice=advice)

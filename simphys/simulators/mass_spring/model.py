@@ -16,7 +16,6 @@ from simphys.nn import Controller, Network
 from simphys.nn.network import NO_SHAPES
 from simphys.numerics.splitting import Stage, require_integrator, split_step
 from simphys.simulator import Arrays, Bodies, Model, Record, Shape
-from simphys.simulator.actuators import find_control_columns
 from simphys.simulator.physical import require_positive
 
 
@@ -128,6 +127,12 @@ class MassSpring(Model):
         """Mask [n] in the precision in force: 1 for nodes that move, 0 for pinned ones."""
         return (~self.pinned).astype(runtime.real_dtype())
 
+    @runtime.cached_property
+    def goal(self) -> npt.NDArray[Any]:
+        """Target point of the controller [m] in the precision in force, [dim]."""
+        assert self.controller is not None, "only a controller has a goal"
+        return np.array(self.controller.goal, runtime.real_dtype())
+
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
         """Stages of a step, see `simphys.numerics.splitting`.
@@ -159,26 +164,6 @@ class MassSpring(Model):
         """Network of the controller, None without one."""
         senses = (2 * self.nodes + 1) * self.dim
         return None if self.controller is None else self.controller.network(senses=senses, outputs=self.actuators)
-
-    @cached_property
-    def control_columns(self) -> npt.NDArray[np.int32]:
-        """Index of the entry that drives each spring in an extended control, see `simulator.actuators`, [S]."""
-        actuator = np.full(self.springs, -1) if self.actuator is None else self.actuator
-        return find_control_columns(actuator, self.actuators)
-
-    @cached_property
-    def actuated_springs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Springs driven by each entry of an extended control, as (start, list); none for the last entry."""
-        order = np.argsort(self.control_columns, kind="stable").astype(np.int32)
-        counts = np.bincount(self.control_columns, minlength=self.actuators + 1)
-        counts[-1] = 0
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), order
-
-    @cached_property
-    def index_arguments(self) -> tuple[Any, ...]:
-        """Index arguments of kernels: ends, start, incidence, n, S."""
-        ends = np.ascontiguousarray(self.ends, np.int32).reshape(-1, 2)
-        return ends, *self.incidence, self.nodes, self.springs
 
     # --- the contract that all simulators keep, see simulator.Model
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from simphys.autograd import Tensor, ops
+from typing import Any
+
+from simphys.autograd import Tensor
 
 from .actuate import Actuate
 from .external import GroundForce, Weight
 from .integrate import Drift, Kick, KickFactors
 from .model import MassSpring, Params, State
-from .sense import Sense
+from .sense import Centre, Sense, SenseGoal, SenseNodes
 from .spring import SpringForce
 
 
@@ -18,9 +20,8 @@ def step(model: MassSpring, params: Params, state: State, control: Tensor | None
     With a controller, `control` is its pattern [waves], and the network computes the control of the actuators.
     """
     position, velocity, rest_length = state.position, state.velocity, params.rest_length
-    if model.network is not None and control is not None:
-        sensed = Sense.apply(model, position, velocity)
-        control = model.network(params, ops.concatenate([control, sensed]))
+    if control is not None and model.network is not None:
+        control = model.network(params, _sense(model, state, control))
     if control is not None:
         rest_length = Actuate.apply(model, rest_length, params.amplitude, control)
     ground = params.ground_height, params.ground_stiffness, params.ground_friction
@@ -33,3 +34,12 @@ def step(model: MassSpring, params: Params, state: State, control: Tensor | None
         if stage.drift:
             position = Drift.apply(model, position, velocity, stage.drift)
     return State(position, velocity)
+
+
+def _sense(model: MassSpring, state: State, pattern: Tensor) -> Any:
+    """Collect the inputs of the network."""
+    controller = model.controller
+    assert controller is not None, "only a controller senses"
+    centre = Centre.apply(model, state.position, 1 / model.nodes)
+    relative, motion = SenseNodes.apply(model, state.position, state.velocity, centre, controller.scale)
+    return Sense.apply(model, pattern, relative, motion, SenseGoal.apply(model, centre, model.goal))

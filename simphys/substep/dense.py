@@ -1,0 +1,268 @@
+"""Dense layers: y = f(W x + b), with all entries of x in each entry of y.
+
+The adjoint of f takes its result, y, in place of W x + b. Adjoint, for g = f' adj_y:
+
+    adj_x = W^T g      adj_b = g      adj_W = g x^T
+
+An outer product in each step would store all of adj_W. So the steps of a segment store g, and the products are added
+up after the last of them, the last step first: a sum that does not depend on how the horizon is cut into segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simphys.autograd.errors import InputError
+from simphys.numerics.element import Element, element_of
+
+from .action import Action, Site, Slot
+from .concatenate import entries
+from .contribution import write_own
+from .function import declare
+from .matrix import LANES, SUMS, add_outer_products, add_rows, map_entries, multiply, multiply_transposed
+from .pattern import Pattern, Source
+from .program import WHOLE, Domain, Op, Value, View
+from .scope import Scope, adjoint_slot, hidden
+
+
+def dense(func: Any, *, weight: str, bias: str, given: str, result: str) -> Any:
+    """Declare a layer y = f(W x + b), of which each entry depends on all entries of x.
+
+    - `func`: element function f of a number, whose adjoint and tangent take its result, and do not read its input.
+    - `weight`, `bias`, `given`, `result`: names of W [rows, columns], b [rows], x [columns] and y [rows].
+
+    Returns a Function, to be applied to the model, W, b and x.
+    """
+    return declare(Dense(func, {"W": weight, "b": bias, "x": given}, result))
+
+
+class Dense(Pattern):
+    """The pattern of `dense`."""
+
+    is_cheap = False
+    product_us = 0.0002
+    """Cost [us] of a product, approximately."""
+
+    def __init__(self, func: Any, fields: Mapping[str, str], result: str) -> None:
+        self.element: Element = element_of(func, "Dense")
+        self.name, self.over = "DenseLayer", ""
+        self.source = f"Dense({self.element.name})"
+        self.sources = {name: Source("own", field) for name, field in fields.items()}
+        self.arguments, self.places = tuple(fields.values()), tuple(range(len(fields)))
+        self.varying = tuple(fields)
+        self.results = {result: (0,)}
+        for rule in (self.element.adjoint, self.element.tangent):
+            if rule is None or self.element.inputs[0] in rule.reads((True,)):
+                constraint = "its function has an adjoint and a tangent that take its result in place of its input"
+                found = "no such rule" if rule is None else f"{rule.name}({', '.join(rule.parameters)})"
+                raise InputError(self.source, constraint, found, "Write them as functions of the result.")
+
+    def cost_us(self, op: Op) -> float:
+        return self.product_us * _values(op)[0].size
+
+    def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
+        W, b, x = (inputs[name] for name in self.sources)
+        assert isinstance(W, Value) and isinstance(b, Value) and isinstance(x, Value), "arrays"
+        if len(W.shape) != 2 or (*b.shape, *x.shape) != W.shape:
+            names = [source.field for source in self.sources.values()]
+            constraint = f"{names[0]} is [rows, columns], {names[1]} [rows] and {names[2]} [columns]"
+            found = f"{list(W.shape)}, {list(b.shape)}, {list(x.shape)}"
+            raise InputError(self.source, constraint, found, "Correct the shapes.")
+        units = Domain(f"{W.name}_rows", W.shape[0])
+        views = {"W": W.view or entries(W), "b": b.view or View(units, ()), "x": x.view or entries(x)}
+        made = Value(next(iter(self.results)), b.shape, "local", View(units, ()))
+        return Op(self, inputs, units, views, (made,))
+
+    # --- forward
+
+    def forward(self, op: Op, scope: Scope) -> None:
+        W, b, x = _values(op)
+        reads: Any = {Slot("value", value): "other" for value in (W, b, x)}
+        target = Slot("value", op.outputs[0])
+        activate = scope.function(self.element.forward)
+        if not scope.gathers:
+
+            def emit(site: Site) -> None:
+                to, given = site.place(target), [site.place(Slot("value", value)) for value in (W, b, x)]
+                rows, columns = W.shape
+                multiply(site, given[0], rows, columns, given[2], lambda row, total: _set(site, target, row, total))
+                map_entries(site, rows, [to, given[1]], to, lambda v: f"{activate}({v[0]} + {v[1]})")
+
+            scope.add(Action(WHOLE, emit, reads, {target: "other"}))
+            return
+
+        def emit_row(site: Site) -> None:
+            total = site.assign("total", site.load_at(Slot("value", b), View(op.domain, ()), site.index))
+            with site.block(f"for j in range({W.shape[1]}):"):
+                site.line(f"{total} += {_entry(site, 'value', W, 'j')} * {_at(site, 'value', x, 'j')}")
+            site.store(target, View(op.domain, ()), f"{activate}({total})")
+
+        scope.started.add(target)
+        scope.add(Action(op.domain, emit_row, reads, {target: "own"}, heavy=True))
+
+    # --- adjoint
+
+    def adjoint(self, op: Op, scope: Scope) -> None:
+        W, b, x = _values(op)
+        y = op.outputs[0]
+        before = hidden(f"{y.name}_before", op.domain, View(op.domain, ()))
+        deferred = any([scope.wants(value) and value.role == "param" for value in (W, b)])
+        g = Slot("row" if deferred else "adjoint", before)
+        if scope.gathers:
+            self._pull_rows(op, scope, g)
+        else:
+            self._pull_whole(op, scope, g)
+        for value, add, defer in ((W, _add_weight, _defer_weight), (b, _add_bias, _defer_bias)):
+            if scope.wants(value):
+                (defer if value.role == "param" else add)(op, scope, g)
+
+    def _pull_whole(self, op: Op, scope: Scope, g: Slot) -> None:
+        W, _, x = _values(op)
+        y, adj_x = op.outputs[0], adjoint_slot(x)
+        rule, wants_x = scope.function(self.element.adjoint), scope.wants(x)
+        adds = wants_x and scope.begin(adj_x, op.views["x"], "own")
+
+        def emit(site: Site) -> None:
+            given = [site.place(Slot("value", y)), site.place(Slot("adjoint", y))]
+            map_entries(site, W.shape[0], given, site.place(g), lambda v: f"{rule}(0.0, {v[0]}, {v[1]})")
+            if wants_x:
+                matrix, target = site.place(Slot("value", W)), site.place(adj_x)
+                multiply_transposed(site, matrix, *W.shape, site.place(g), target, adds=adds)
+
+        reads: Any = {Slot("value", y): "other", Slot("adjoint", y): "other"}
+        writes: Any = {g: "other"}
+        if wants_x:
+            reads |= {Slot("value", W): "other"} | ({adj_x: "other"} if adds else {})
+            writes[adj_x] = "other"
+        scope.add(Action(WHOLE, emit, reads, writes))
+
+    def _pull_rows(self, op: Op, scope: Scope, g: Slot) -> None:
+        W, _, x = _values(op)
+        y, own, rule = op.outputs[0], View(op.domain, ()), scope.function(self.element.adjoint)
+
+        def emit(site: Site) -> None:
+            site.store(g, own, f"{rule}(0.0, {site.load(Slot('value', y), own)}, {site.load(Slot('adjoint', y), own)})")
+
+        scope.add(Action(op.domain, emit, {Slot("value", y): "own", Slot("adjoint", y): "own"}, {g: "own"}))
+        if not scope.wants(x):
+            return
+        target = write_own(adjoint_slot(x), op.views["x"], scope)
+
+        def emit_column(site: Site) -> None:
+            total = site.assign("total", "0.0")
+            with site.block(f"for k in range({W.shape[0]}):"):
+                entry = site.load_at(Slot("value", W), op.views["W"], f"(k * {W.shape[1]} + {site.index})")
+                site.line(f"{total} += {entry} * {site.load_at(g, own, 'k')}")
+            target.write(site, total)
+
+        reads: Any = {Slot("value", W): "other", g: "other"} | ({target.slot: "own"} if target.adds else {})
+        scope.add(Action(op.views["x"].domain, emit_column, reads, {target.slot: "own"}, heavy=True))
+
+    # --- tangent
+
+    def tangent(self, op: Op, scope: Scope) -> None:
+        W, b, x = _values(op)
+        y, own, rule = op.outputs[0], View(op.domain, ()), scope.function(self.element.tangent)
+        moves = {value: scope.moves(value) for value in (W, b, x)}
+        reads: Any = {Slot("value", y): "own"}
+        reads |= {Slot("tangent", value): "other" for value in (W, b, x) if moves[value]}
+        reads |= {Slot("value", W): "other"} if moves[x] else {}
+        reads |= {Slot("value", x): "other"} if moves[W] else {}
+
+        def emit(site: Site) -> None:
+            start = site.load_at(Slot("tangent", b), own, site.index) if moves[b] else "0.0"
+            total = site.assign("total", start)
+            with site.block(f"for j in range({W.shape[1]}):"):
+                if moves[x]:
+                    site.line(f"{total} += {_entry(site, 'value', W, 'j')} * {_at(site, 'tangent', x, 'j')}")
+                if moves[W]:
+                    site.line(f"{total} += {_entry(site, 'tangent', W, 'j')} * {_at(site, 'value', x, 'j')}")
+                if not moves[x] and not moves[W]:
+                    site.line("pass")
+            site.store(Slot("tangent", y), own, f"{rule}(0.0, {site.load(Slot('value', y), own)}, {total})")
+
+        scope.started.add(Slot("tangent", y))
+        scope.add(Action(op.domain, emit, reads, {Slot("tangent", y): "own"}, heavy=True))
+
+
+def _values(op: Op) -> tuple[Value, Value, Value]:
+    W, b, x = op.inputs.values()
+    assert isinstance(W, Value) and isinstance(b, Value) and isinstance(x, Value), "checked when applied"
+    return W, b, x
+
+
+def _set(site: Site, slot: Slot, index: str, expression: str) -> None:
+    place = site.place(slot)
+    site.line(f"{place.array}[{place.offset} + {index}] = {expression}")
+
+
+def _at(site: Site, kind: Any, value: Value, index: str) -> str:
+    """Expression of an entry of an array."""
+    place = site.place(Slot(kind, value))
+    return f"{place.array}[{place.offset} + {index}]"
+
+
+def _entry(site: Site, kind: Any, W: Value, column: str) -> str:
+    """Expression of an entry of the loop's own row."""
+    return _at(site, kind, W, f"{site.index} * {W.shape[1]} + {column}")
+
+
+def _add_weight(op: Op, scope: Scope, g: Slot) -> None:
+    """Add the outer product of a step."""
+    W, _, x = _values(op)
+    view, columns = op.views["W"], W.shape[1]
+    target = write_own(adjoint_slot(W), view, scope)
+
+    def emit(site: Site) -> None:
+        factor = site.load_at(g, View(op.domain, ()), f"({site.index} // {columns})")
+        target.write(site, f"{factor} * {_at(site, 'value', x, f'{site.index} % {columns}')}")
+
+    reads: Any = {g: "other", Slot("value", x): "other"} | ({target.slot: "own"} if target.adds else {})
+    scope.add(Action(view.domain, emit, reads, {target.slot: "own"}))
+
+
+def _add_bias(op: Op, scope: Scope, g: Slot) -> None:
+    _, b, _ = _values(op)
+    target = write_own(adjoint_slot(b), op.views["b"], scope)
+
+    def emit(site: Site) -> None:
+        target.write(site, site.load_at(g, View(op.domain, ()), site.index))
+
+    reads: Any = {g: "other"} | ({target.slot: "own"} if target.adds else {})
+    scope.add(Action(op.views["b"].domain, emit, reads, {target.slot: "own"}))
+
+
+def _defer_weight(op: Op, scope: Scope, g: Slot) -> None:
+    """Add the outer products of all steps, after the last of them."""
+    W, _, x = _values(op)
+    target, given = adjoint_slot(W), Slot("value", x)
+
+    def emit(site: Site, first: str, count: int) -> None:
+        places = [site.place(slot) for slot in (g, given, target)]
+        add_outer_products(site, (first, count), W.shape[1], *places)
+
+    _defer(scope, f"{W.name}_parts", W.shape[0], SUMS, emit, {g: "other", given: "other", target: "other"})
+
+
+def _defer_bias(op: Op, scope: Scope, g: Slot) -> None:
+    _, b, _ = _values(op)
+    target = adjoint_slot(b)
+
+    def emit(site: Site, first: str, count: int) -> None:
+        add_rows(site, first, count, site.place(g), site.place(target))
+
+    _defer(scope, f"{b.name}_parts", b.size, LANES, emit, {g: "other", target: "other"})
+
+
+def _defer(scope: Scope, name: str, size: int, width: int, emit: Any, reads: Any) -> None:
+    """Defer a loop over rows, some at a time, and the rest of them."""
+    *_, target = reads
+    if size >= width:
+        domain = Domain(name, size // width)
+        scope.defer(
+            Action(domain, lambda site: emit(site, f"{width} * {site.index}", width), reads, {target: "other"}, True)
+        )
+    if size % width:
+        rest = size % width
+        scope.defer(Action(WHOLE, lambda site: emit(site, f"{size - rest}", rest), reads, {target: "other"}, True))
