@@ -11,12 +11,6 @@ LONGEST = 12
 """Largest number of parameters that are not keyword-only, and of arguments by position in a call."""
 
 EXCEPTIONS: tuple[str, ...] = (
-    "mass_spring/controlled.py",
-    "mass_spring/controlled_engine.py",
-    "mass_spring/external.py",
-    "mass_spring/fused.py",
-    "mass_spring/fused_adjoint.py",
-    "mass_spring/fused_tangent.py",
     "pendulum/chain/acceleration.py",
     "pendulum/chain/fused.py",
     "pendulum/chain/fused_adjoint.py",

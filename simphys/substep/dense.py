@@ -104,7 +104,7 @@ class Dense(Pattern):
     # --- adjoint
 
     def adjoint(self, op: Op, scope: Scope) -> None:
-        W, b, x = _values(op)
+        W, b, _ = _values(op)
         y = op.outputs[0]
         before = hidden(f"{y.name}_before", op.domain, View(op.domain, ()))
         deferred = any([scope.wants(value) and value.role == "param" for value in (W, b)])

@@ -8,9 +8,13 @@ from typing import Any, no_type_check
 import numpy as np
 
 from simphys.autograd import kernel, runtime
+from simphys.autograd.errors import InputError
 from simphys.autograd.kernels.runtime import ti
 from simphys.simulator import Array, Shape, arena
 from simphys.substep.program import Value
+
+LARGEST = 2**31 - 1
+"""Largest size of an array, since kernels index with 32 bits."""
 
 
 def to_device(array: Array, element: Shape) -> Any:
@@ -25,7 +29,11 @@ def to_memory(value: Value, array: Array) -> Any:
 
 
 def make_rows(value: Value, count: int) -> Any:
-    """Allocate memory on the device for `count` arrays of a value."""
+    """Allocate memory on the device for `count` arrays of a value. Errors: InputError beyond the largest size."""
+    if count * value.size > LARGEST:
+        size = count * value.size * runtime.real_dtype().itemsize
+        remedy = "Give the rollout a smaller memory budget, which splits it into segments."
+        raise InputError("rollout", f"at most {LARGEST} numbers in one array", f"{size:,} bytes", remedy)
     element = value.memory_element
     shape = (count * value.size // math.prod(element), *element)
     if runtime.settings().on_gpu:

@@ -106,14 +106,24 @@ class GeneratedEngine(Engine):
         layout, ahead = self._plan.adjoint_layout(dense=dense), self._plan.forward[0]
         state = sum([value.size for value in self._program.state.values()])
         stored = sum([value.size for value in self._plan.stored])
-        numbers = (steps + 1) * state + steps * stored + state
+        on_gpu = runtime.settings().on_gpu
+        numbers = (steps + 1) * state + steps * stored + (state if dense or on_gpu else 0)
         numbers += steps * sum([value.size for value in layout.rows.values()])
         numbers += layout.part_numbers("work") + ahead.part_numbers("work") + layout.part_numbers("sums")
         if "control" in self._needs:
             numbers += math.prod(self._shapes["control"])
-        if dense and runtime.settings().on_gpu:
+        if dense and on_gpu:
             numbers += (steps + 1) * state
-        return numbers * self._batch * runtime.real_dtype().itemsize
+        return numbers * self._batch * runtime.real_dtype().itemsize + self._input_bytes
+
+    @functools.cached_property
+    def _input_bytes(self) -> int:
+        """Memory of what the prologue computes, and of copies of parameters and control."""
+        given, copies = self._given.values(), self._inputs.values()
+        if runtime.settings().on_gpu:
+            return sum([array.nbytes for array in [*self._values.values(), *given]])
+        made = [array for array in copies if not any([np.may_share_memory(array, other) for other in given])]
+        return sum([array.nbytes for array in made])
 
     def segment(self, steps: int) -> Segment:
         rows = {n: (value, steps + 1) for n, value in self._program.state.items()}
@@ -169,7 +179,7 @@ class GeneratedEngine(Engine):
 
     def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:
         program, real = self._program, runtime.real_dtype()
-        tangents = {n: np.broadcast_to(t, self._given[n].shape) for n, t in self._tangents.items()}
+        tangents = {n: np.broadcast_to(t, self._given[n].shape) for n, t in self._tangents.items() if t.size}
         known = {n: t.reshape(-1, *self._shapes[n]) for n, t in tangents.items() if n in program.params}
         moves = self._prologue.push(self._values, known)
         tangents |= moves

@@ -141,19 +141,6 @@ class MassSpring(Model):
         """
         return split_step(self.integrator, self.dt)
 
-    @cached_property
-    def incidence(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Springs at each node, as (start, list): node i has the entries `start[i]:start[i+1]` of the list.
-
-        An entry is 2 s if the node is end a of spring s, and 2 s + 1 if it is end b. The entries of a node ascend, so
-        that a gather sums in the same order as a serial scatter.
-        """
-        nodes = self.ends.reshape(-1)  # entry 2 s + e is end e of spring s
-        order = np.argsort(nodes, kind="stable").astype(np.int32)
-        start = np.zeros(self.nodes + 1, np.int32)
-        np.cumsum(np.bincount(nodes, minlength=self.nodes), out=start[1:])
-        return start, order
-
     @property
     def actuators(self) -> int:
         """Number of actuators, which is the length of a control."""

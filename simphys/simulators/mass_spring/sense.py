@@ -3,7 +3,7 @@
     s_i = (scale (x_i - c), scale v_i)   for each node i,      s_goal = goal - c,      c = mean of x_i
 
 Together with the waves of the pattern these form one array: pattern, x_0, v_0, x_1, v_1, ..., goal. scale is in [1/m]
-for positions, in [s/m] for velocities. Adjoint, for the adjoints g_i, h_i of the two parts of s_i, and g_goal of s_goal:
+for positions, in [s/m] for velocities. Adjoint, for the adjoints g_i, h_i of the parts of s_i, and g_goal of s_goal:
 
     adj_v_i = scale h_i      adj_x_i = scale g_i - (g_goal + scale sum over j of g_j) / n
 

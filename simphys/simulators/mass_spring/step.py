@@ -21,7 +21,7 @@ def step(model: MassSpring, params: Params, state: State, control: Tensor | None
     """
     position, velocity, rest_length = state.position, state.velocity, params.rest_length
     if control is not None and model.network is not None:
-        control = model.network(params, _sense(model, state, control))
+        control = model.network(params, sense(model, state, control))
     if control is not None:
         rest_length = Actuate.apply(model, rest_length, params.amplitude, control)
     ground = params.ground_height, params.ground_stiffness, params.ground_friction
@@ -36,7 +36,7 @@ def step(model: MassSpring, params: Params, state: State, control: Tensor | None
     return State(position, velocity)
 
 
-def _sense(model: MassSpring, state: State, pattern: Tensor) -> Any:
+def sense(model: MassSpring, state: State, pattern: Tensor) -> Any:
     """Collect the inputs of the network."""
     controller = model.controller
     assert controller is not None, "only a controller senses"

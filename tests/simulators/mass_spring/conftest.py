@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simphys.autograd import runtime
-from simphys.simulators.mass_spring import engine
+from simphys.rollout.generated import engine
 
 
 @pytest.fixture(params=["serial", "gather"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import runtime, tensor
-from simphys.simulators.mass_spring import engine
+from simphys.rollout.generated import engine
 
 from ...helpers.contract import Case, Contract, System
 from .systems import NAMES, controls, system

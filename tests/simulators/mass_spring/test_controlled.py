@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Tensor, no_grad, tensor
-from simphys.autograd.errors import InputError, MissingJvp
-from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.autograd.errors import InputError
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.nn import Controller
 from simphys.rollout import rollout
 from simphys.simulators.mass_spring.model import MassSpring, Params, State
@@ -45,6 +45,7 @@ def case(integrator: str = "semi_implicit_euler") -> tuple[MassSpring, dict[str,
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("variant")
 @pytest.mark.parametrize("keep", ["all", "final"])
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
 def test_the_network_is_the_same_nested_fused_and_in_segments(integrator: str, keep: str) -> None:
@@ -60,6 +61,7 @@ def test_the_network_is_the_same_nested_fused_and_in_segments(integrator: str, k
             np.testing.assert_allclose(found[name], expected, rtol=0, atol=limit, err_msg=name)
 
 
+@pytest.mark.usefixtures("variant")
 def test_members_of_a_batch_have_their_own_networks_or_share_one() -> None:
     model, inputs = case()
     for batched in (("hidden_weight", "output_bias", "velocity"), ("control",), ("position", "stiffness")):
@@ -102,16 +104,16 @@ def test_the_derivative_through_the_feedback_is_that_of_finite_differences() -> 
 
 def test_without_the_feedback_to_the_state_the_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sensed state matters: the check notices an adjoint that leaves it out."""
-    from simphys.simulators.mass_spring.sense import Sense
+    from simphys.simulators.mass_spring.sense import SenseNodes
 
     model, inputs = case()
 
-    def drop_adjoint(ctx: Any, adj_row: Tensor) -> tuple[Any, ...]:
+    def drop_adjoint(ctx: Any, *adjoints: Tensor) -> tuple[Any, ...]:
         nothing = np.zeros((model.nodes, model.dim))
-        return None, nothing, nothing
+        return None, nothing, nothing, np.zeros(model.dim), None
 
     whole = gradients(model, inputs, keep="final")
-    monkeypatch.setattr(Sense, "backward", staticmethod(drop_adjoint))
+    monkeypatch.setattr(SenseNodes, "backward", staticmethod(drop_adjoint))
     without_feedback = gradients(model, inputs, mode="nested", keep="final")
     assert abs(without_feedback["velocity"] - whole["velocity"]).max() > 1e-4 * abs(whole["velocity"]).max()
 
@@ -132,18 +134,20 @@ def test_only_the_goal_relative_to_the_centre_matters() -> None:
     np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-12)
 
 
-def test_tangents_are_refused_with_a_remedy() -> None:
-    from simphys.autograd.compose.functional import jvp
+@pytest.mark.usefixtures("variant")
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
+def test_tangents_agree_with_adjoints(integrator: str) -> None:
+    model, inputs = case(integrator)
+    names = [name for name, value in inputs.items() if value.size]
 
-    model, inputs = case()
+    def run(*given: Tensor) -> tuple[Tensor, Tensor]:
+        named = {**inputs, **dict(zip(names, given, strict=True))}
+        params = Params(**{name: named[name] for name in Params.names()})
+        start = State(named["position"], named["velocity"])
+        final = rollout(model, params, start, steps=STEPS, control=named["control"], keep="final").final
+        return final.position, final.velocity
 
-    def run(velocity: Tensor) -> Tensor:
-        params = Params(**{name: inputs[name] for name in Params.names()})
-        start = State(inputs["position"], velocity)
-        return rollout(model, params, start, steps=STEPS, control=inputs["control"], keep="final").final.position
-
-    with pytest.raises(MissingJvp, match="reverse mode"):
-        jvp(run, (inputs["velocity"],), (np.ones(inputs["velocity"].shape),))
+    dot_product_test(run, [inputs[name] for name in names], tolerance=1e-12)
 
 
 def test_a_controller_needs_something_to_drive_and_a_goal_in_space() -> None:
