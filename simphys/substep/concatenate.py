@@ -31,6 +31,16 @@ def entry(a):
     return a
 
 
+@entry.adjoint
+def adj_entry(a, adj):
+    return adj
+
+
+@entry.tangent
+def jvp_entry(a, da):
+    return da
+
+
 class Piece(NamedTuple):
     """One of the arrays: its element i has the entries from begin + stride * i in the result."""
 

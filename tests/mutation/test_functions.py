@@ -148,8 +148,6 @@ NAMES = ("adj_*", "jvp_*", "adjoint", "tangent")
 ELSEWHERE = {
     "adjoint_kernel.adjoint": "only calls the stages, in reverse",
     "mpm/collider_motion.py: kernels.*": "arithmetic on indices alone; held by the horizon in two launches",
-    "mass_spring/sense.py: loops.adj_sense": "arithmetic on indices, which stay in the arrays; held by gradcheck",
-    "mass_spring/sense.py: kernels.adjoint": "only calls the loops",
     "nn/fused.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
     "wave/layer_loops.py: kernels.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
     "wave/loops.py: kernels.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",

@@ -1,6 +1,6 @@
 """A network in a fused kernel agrees with the nested Functions."""
 
-from typing import no_type_check
+from typing import Any, no_type_check
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ SIZES = Network(inputs=21, hidden=5, outputs=33)
 
 
 @no_type_check
-def launch(layout: fused.Layout) -> tuple[object, object]:
-    real, net = runtime.real(), fused.loops(runtime.real(), layout)
+def launch(layout: fused.Layout, module: Any) -> tuple[object, object]:
+    real, net = runtime.real(), module.loops(runtime.real(), layout)
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
     @kernel
@@ -33,6 +33,10 @@ def launch(layout: fused.Layout) -> tuple[object, object]:
 
 
 def test_layers_and_their_adjoints_in_a_kernel_are_those_of_the_functions() -> None:
+    compare_with_functions(fused)
+
+
+def compare_with_functions(module: Any) -> None:
     layout, random, real = fused.Layout(SIZES), np.random.default_rng(0), runtime.real_dtype()
     given = {name: random.normal(size=shape).astype(real) for name, shape in SIZES.shapes().items()}
     weights = SIZES.initial(0).replace(**{name: tensor(v, requires_grad=True) for name, v in given.items()})
@@ -47,7 +51,7 @@ def test_layers_and_their_adjoints_in_a_kernel_are_those_of_the_functions() -> N
     y, g_y = np.full(layout.outputs, 7, real), np.zeros(layout.outputs, real)
     g_y[: SIZES.outputs] = adj
     g_h, adj_x = np.empty(layout.hidden, real), np.empty(layout.inputs, real)
-    forward, adjoint = launch(layout)
+    forward, adjoint = launch(layout, module)
     forward(packed, rows["x"], rows["h"], y)
     adjoint(packed, rows["h"], y, g_y, g_h, adj_x)
     sums = {name: np.zeros(shape, real) for name, shape in layout.sum_shapes(1).items()}

@@ -232,7 +232,7 @@ class GeneratedEngine(Engine):
     def _sum_arrays(self, layout: Layout) -> dict[str, Any]:
         if self._sums is None:
             self._sums = self._parts(layout, "sums")
-            if "adj_control" in layout.elements:
+            if "control" in self._needs:
                 zeros = np.zeros((self._batch, *self._shapes["control"]), runtime.real_dtype())
                 self._sums["adj_control"] = to_device(zeros, layout.elements["adj_control"])
         return self._sums

@@ -10,6 +10,7 @@ import pytest
 from simphys.autograd import tensor
 from simphys.autograd.errors import InputError, UnphysicalValue
 from simphys.rollout import Mode, rollout
+from simphys.simulators.mass_spring.actuate import Actuate
 from simphys.simulators.mass_spring.model import MassSpring
 from simphys.simulators.mass_spring.stability import require_stable
 from simphys.substep.relation import Inverse, invert
@@ -74,11 +75,13 @@ def test_shapes_are_those_of_the_fields() -> None:
 
 
 def test_an_actuator_drives_some_springs() -> None:
-    model = MassSpring(np.array([[0, 1], [1, 2], [2, 0]]), np.zeros(3, bool), 2, 0.1, actuator=np.array([1, -1, 1]))
+    actuator = np.array([1, -1, 1])
+    model = MassSpring(np.array([[0, 1], [1, 2], [2, 0]]), np.zeros(3, bool), 2, 0.1, actuator=actuator)
     assert model.actuators == 2
-    assert model.control_columns.tolist() == [1, 2, 1]
-    start, springs = model.actuated_springs
-    assert [springs[start[a] : start[a + 1]].tolist() for a in range(3)] == [[], [0, 2], []]
+    start, springs = invert(model, "actuator", actuator, 2)
+    assert [springs[start[a] : start[a + 1]].tolist() for a in range(2)] == [[], [0, 2]]
+    lengths = Actuate.apply(model, tensor(np.ones(3)), tensor(np.full(3, 0.1)), tensor([5.0, 2.0])).data
+    np.testing.assert_allclose(lengths, [1.2, 1.0, 1.2])
 
 
 @pytest.mark.parametrize("actuator", [[0], [0, -2]])
