@@ -1,0 +1,89 @@
+"""Every term of the adjoints and tangents of heat conduction is needed, and so is every one of faces and sides."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import tensor
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.simulators.heat import conduction, implicit
+
+from ..simulators.heat.systems import MODELS, PLANE, make_system
+from ..substep.grids import GRIDS, inflow, inflow_by_numpy, leak, leak_by_numpy
+from .sweep import Sweep
+
+EACH = 2
+"""Number of mutants per rule in a sample: all compile kernels."""
+ALSO = (*ERRORS, TypeError, RuntimeError, KeyError, AttributeError, NameError)
+"""Errors of mutants: of the compiler, and of generated text that names what does not exist."""
+
+
+def check(function: Any, inputs: Any) -> None:
+    gradcheck(function, inputs, mode="projected", repeats=1)
+    dot_product_test(function, inputs)
+
+
+def check_conduction(module: Any) -> None:
+    model, params, state, _ = make_system(PLANE)
+    T, k, h = state.temperature, params.conductivity, model.spacing
+    check(lambda *x: module.Conduction.apply(model, *x, h), (T, k))
+    check(lambda *x: module.SideConduction.apply(model, *x, h), (T, k, params.side_temperature))
+    inputs = (T, params.source, k, params.heat_capacity)
+    check(lambda *x: module.Warm.apply(model, *x, 0.3), inputs)
+
+
+def check_implicit(module: Any) -> None:
+    model = MODELS["space, implicit"]
+    _, params, state, _ = make_system(model)
+    inputs = (state.temperature, params.conductivity, params.heat_capacity)
+    check(lambda *x: module.Relax.apply(model, *x), inputs)
+
+
+def check_faces(module: Any) -> None:
+    random = np.random.default_rng(1)
+    kinds = {"onto": "gain", "shared": {"g": "g"}, "constant": {"h": "h"}, "periodic": "wraps"}
+    made = module.faces(leak, between={"d": "u"}, pairs={("a", "b"): "k"}, **kinds)
+    for name in ("closed", "half a torus"):
+        grid = GRIDS[name]
+        u, k = random.standard_normal(grid.cells), random.uniform(0.5, 2, grid.cells)
+        inputs = [tensor(values, requires_grad=True) for values in (u, k, 1.3)]
+        found = made.apply(grid, *inputs, 0.7).data
+        np.testing.assert_allclose(found, leak_by_numpy(grid, u, k, 1.3, 0.7), atol=1e-13)
+        check(partial(apply_leak, made, grid), inputs)
+
+
+def apply_leak(made: Any, grid: Any, *inputs: Any) -> Any:
+    return made.apply(grid, *inputs, 0.7)
+
+
+def check_sides(module: Any) -> None:
+    random, grid = np.random.default_rng(2), GRIDS["closed"]
+    made = module.sides(inflow, onto="gain", cells={"u": "u", "k": "k"}, of_side={"outside": "o"}, shared={"g": "g"})
+    u, k, outside = random.standard_normal(grid.cells), random.uniform(0.5, 2, grid.cells), random.standard_normal(4)
+    inputs = [tensor(values, requires_grad=True) for values in (u, k, outside, 1.3)]
+    found = made.apply(grid, *inputs).data
+    np.testing.assert_allclose(found, inflow_by_numpy(grid, u, k, outside, 1.3), atol=1e-13)
+    check(lambda *x: made.apply(grid, *x), inputs)
+
+
+FACES = ("Faces._append_flux", "Faces.adjoint", "Faces._sign", "Faces._list_faces", "Faces._load_face")
+SIDES = ("Sides.load_adjoint", "Sides.add_adjoint", "find_side_faces")
+SWEEPS = [
+    Sweep(conduction, ("adj_*", "jvp_*"), check_conduction, errors=ALSO),
+    Sweep(implicit, ("Relax.backward", "Relax.jvp", "assemble"), check_implicit, errors=ALSO),
+    Sweep(import_module("simphys.substep.faces"), FACES, check_faces, errors=ALSO),
+    Sweep(import_module("simphys.substep.sides"), SIDES, check_sides, errors=ALSO),
+]
+
+
+def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
+    sweep.passes_the_original()
+
+
+def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
+    assert sweep.notices(mutant)
