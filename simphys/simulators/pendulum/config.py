@@ -37,5 +37,5 @@ class PendulumConfig(Config):
         """Keep an unknown start on the sphere."""
         if self.simulator.kind == "chain":
             return state
-        direction, rate = ProjectToSphere.apply(*state.tensors())
+        direction, rate = ProjectToSphere.apply(self.build_model(), *state.tensors())
         return state.replace(direction=direction, rate=rate)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from simphys.autograd import Tensor
+import numpy as np
+
+from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.errors import InputError
 from simphys.simulator import Arrays
 from simphys.simulator.physical import require_positive
@@ -29,6 +31,11 @@ def rk4(slopes: Slopes, x: Tensor, v: Tensor, h: float) -> tuple[Tensor, Tensor]
         k = slopes(*at)
         new = (new[0] + weight * h * k[0], new[1] + weight * h * k[1])
     return new
+
+
+def make_zeros(count: int) -> Tensor:
+    """Make zeros for torques that there are none of, and for rates of bodies at rest."""
+    return tensor(np.zeros(count, runtime.real_dtype()))
 
 
 def require_integrator(source: str, found: str) -> None:

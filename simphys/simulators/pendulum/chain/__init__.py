@@ -1,10 +1,11 @@
-"""A chain of pendulums in the plane. Start with step.py, the nested step; engine.py runs it in fused loops."""
+"""A chain of pendulums in the plane. Start with step.py, the nested step; its engine is generated from it."""
+
+from simphys.rollout.generated import engine_of
 
 from ..integrators import check_params
-from .engine import ChainEngine
 from .model import Chain, Params, State
 from .step import step
 
 __all__ = ["Chain", "Params", "State", "step"]
 
-Chain.bind(step=step, engine=ChainEngine, check=check_params)
+Chain.bind(step=step, engine=engine_of(step), check=check_params)

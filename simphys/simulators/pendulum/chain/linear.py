@@ -1,94 +1,77 @@
-"""Small dense linear systems in flat arrays: matrices [n, n], row-major from index `at` on, and right-hand sides [n].
+"""Small dense linear systems with matrices A [n, n] and right-hand sides [n].
 
-n is an argument rather than a compile-time constant, so one kernel serves chains of any length. Sources: Golub and Van
-Loan, Matrix Computations, 4th ed., algorithms 4.2.1 (Cholesky) and 3.4.1 (Gaussian elimination with partial pivoting).
+Sources: Golub and Van Loan, Matrix Computations, 4th ed., algorithms 4.2.1 (Cholesky) and 3.4.1 (Gaussian elimination
+with partial pivoting).
 """
-
-import functools
-from types import SimpleNamespace
-from typing import Any, no_type_check
 
 from simphys.autograd.kernels.runtime import ti
 
 
-@functools.cache
-@no_type_check
-def functions(real: Any) -> SimpleNamespace:
-    """Factorizations and solutions, in place."""
-
-    @ti.func
-    def factor(A: ti.template(), at, n):
-        """Overwrite the lower triangle of a symmetric positive definite A with its Cholesky factor L, A = L L^T."""
-        for j in range(n):
-            square = A[at + j * n + j]
+@ti.func
+def factor(A):
+    """Return the Cholesky factor C of a symmetric positive definite A = C C^T; upper triangles are not used."""
+    C = A
+    n = ti.static(A.n)
+    for j in range(n):
+        square = A[j, j]
+        for k in range(j):
+            square -= C[j, k] * C[j, k]
+        root = ti.sqrt(square)
+        C[j, j] = root
+        for i in range(j + 1, n):
+            total = A[i, j]
             for k in range(j):
-                square -= A[at + j * n + k] * A[at + j * n + k]
-            root = ti.sqrt(square)
-            A[at + j * n + j] = root
-            for i in range(j + 1, n):
-                total = A[at + i * n + j]
-                for k in range(j):
-                    total -= A[at + i * n + k] * A[at + j * n + k]
-                A[at + i * n + j] = total / root
+                total -= C[i, k] * C[j, k]
+            C[i, j] = total / root
+    return C
 
-    @ti.func
-    def solve(A: ti.template(), at, x: ti.template(), at_x, n):
-        """Solve x = A^-1 x, given the Cholesky factor of A."""
-        for i in range(n):
-            total = x[at_x + i]
-            for k in range(i):
-                total -= A[at + i * n + k] * x[at_x + k]
-            x[at_x + i] = total / A[at + i * n + i]
-        for back in range(n):
-            i = n - 1 - back
-            total = x[at_x + i]
-            for k in range(i + 1, n):
-                total -= A[at + k * n + i] * x[at_x + k]
-            x[at_x + i] = total / A[at + i * n + i]
 
-    @ti.func
-    def eliminate(A: ti.template(), at, x: ti.template(), at_x, n):
-        """Solve x = A^-1 x for any invertible A, which is overwritten."""
-        for j in range(n):
-            pivot = j
-            for i in range(j + 1, n):
-                if ti.abs(A[at + i * n + j]) > ti.abs(A[at + pivot * n + j]):
-                    pivot = i
-            if pivot != j:
-                for k in range(j, n):
-                    swapped = A[at + j * n + k]
-                    A[at + j * n + k] = A[at + pivot * n + k]
-                    A[at + pivot * n + k] = swapped
-                right = x[at_x + j]
-                x[at_x + j] = x[at_x + pivot]
-                x[at_x + pivot] = right
-            for i in range(j + 1, n):
-                part = A[at + i * n + j] / A[at + j * n + j]
-                for k in range(j + 1, n):
-                    A[at + i * n + k] = A[at + i * n + k] - part * A[at + j * n + k]
-                x[at_x + i] = x[at_x + i] - part * x[at_x + j]
-        for back in range(n):
-            i = n - 1 - back
-            total = x[at_x + i]
-            for k in range(i + 1, n):
-                total -= A[at + i * n + k] * x[at_x + k]
-            x[at_x + i] = total / A[at + i * n + i]
+@ti.func
+def solve(C, b):
+    """Return A^-1 b, given the Cholesky factor of A."""
+    x = b
+    n = ti.static(C.n)
+    for i in range(n):
+        total = x[i]
+        for k in range(i):
+            total -= C[i, k] * x[k]
+        x[i] = total / C[i, i]
+    for back in range(n):
+        i = n - 1 - back
+        total = x[i]
+        for k in range(i + 1, n):
+            total -= C[k, i] * x[k]
+        x[i] = total / C[i, i]
+    return x
 
-    @ti.func
-    def transpose(A: ti.template(), at, n):
-        for i in range(n):
-            for j in range(i):
-                swapped = A[at + i * n + j]
-                A[at + i * n + j] = A[at + j * n + i]
-                A[at + j * n + i] = swapped
 
-    @ti.func
-    def add(x: ti.template(), at, value: real):
-        """Add to x[at] without the atomic operation that x[at] += value would be.
-
-        In an inner loop, `at` must depend on that loop's own index alone. If one loop adds to both x[i] and x[j] with
-        i = j, Taichi 1.7.4 loses one of the two.
-        """
-        x[at] = x[at] + value
-
-    return SimpleNamespace(factor=factor, solve=solve, eliminate=eliminate, transpose=transpose, add=add)
+@ti.func
+def eliminate(A, b):
+    """Return A^-1 b for any invertible A."""
+    U, x = A, b
+    n = ti.static(A.n)
+    for j in range(n):
+        pivot = j
+        for i in range(j + 1, n):
+            if ti.abs(U[i, j]) > ti.abs(U[pivot, j]):
+                pivot = i
+        if pivot != j:
+            for k in range(j, n):
+                swapped = U[j, k]
+                U[j, k] = U[pivot, k]
+                U[pivot, k] = swapped
+            right = x[j]
+            x[j] = x[pivot]
+            x[pivot] = right
+        for i in range(j + 1, n):
+            part = U[i, j] / U[j, j]
+            for k in range(j + 1, n):
+                U[i, k] = U[i, k] - part * U[j, k]
+            x[i] = x[i] - part * x[j]
+    for back in range(n):
+        i = n - 1 - back
+        total = x[i]
+        for k in range(i + 1, n):
+            total -= U[i, k] * x[k]
+        x[i] = total / U[i, i]
+    return x

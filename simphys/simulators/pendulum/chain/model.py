@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from simphys.autograd.errors import InputError
 from simphys.simulator import Arrays, Model, Record, Shape
 
 from ..integrators import advice, require_integrator
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

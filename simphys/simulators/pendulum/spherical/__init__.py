@@ -1,10 +1,11 @@
-"""The spherical pendulum. Start with step.py, the nested step; engine.py runs it in fused loops."""
+"""The spherical pendulum. Start with step.py, the nested step; its engine is generated from it."""
+
+from simphys.rollout.generated import engine_of
 
 from ..integrators import check_params
-from .engine import SphericalEngine
-from .model import Params, Spherical, State
+from .model import Params, Spherical, State, check_state
 from .step import step
 
 __all__ = ["Params", "Spherical", "State", "step"]
 
-Spherical.bind(step=step, engine=SphericalEngine, check=check_params)
+Spherical.bind(step=step, engine=engine_of(step), check=check_params, check_state=check_state)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import UnphysicalValue
-from simphys.simulator import Array, Arrays, Model, Record, Shape
+from simphys.simulator import Arrays, Model, Record, Shape
 
 from ..integrators import advice, require_integrator
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class State(Record):
     """Direction and angular velocity of the link. Unlike angles, these have no singularities at the poles."""
 
     direction: Tensor
-    """Unit vector from the support to the mass, [3]; other lengths are rejected, see `check_direction`."""
+    """Unit vector from the support to the mass, [3]; other lengths are rejected, see `check_state`."""
     rate: Tensor
     """Angular velocity, perpendicular to the direction [rad/s], [3]."""
 
@@ -86,9 +83,9 @@ OFF_SPHERE = 0.05
 """Largest deviation of a direction's length from 1; finite differences leave the sphere by as much."""
 
 
-def check_direction(direction: Array) -> None:
+def check_state(state: Arrays) -> None:
     """Raise UnphysicalValue unless all directions [..., 3] are of length 1; NaN passes."""
-    length = np.linalg.norm(direction, axis=-1)
+    length = np.linalg.norm(state["direction"], axis=-1)
     wrong = np.abs(length - 1) > OFF_SPHERE
     if wrong.any():
         found, remedy = f"a length of {length[wrong][0]:g}", "Divide it by its length."

@@ -9,6 +9,7 @@ from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.simulators.pendulum.chain import Params, State
 from simphys.simulators.pendulum.chain.acceleration import Acceleration
+from simphys.simulators.pendulum.integrators import make_zeros
 
 from ..chains import chain, energy, leaves, mass_matrix, numbers, unpacked
 
@@ -28,7 +29,9 @@ def test_every_element_of_the_jacobian_is_right(links: int) -> None:
 
 def test_without_motors_too() -> None:
     model, params, state = chain(2)
-    gradcheck(lambda *x: Acceleration.apply(model, *x[:2], None, *x[2:]), leaves(params, state), tolerance=1e-6)
+    gradcheck(
+        lambda *x: Acceleration.apply(model, *x[:2], make_zeros(2), *x[2:]), leaves(params, state), tolerance=1e-6
+    )
 
 
 @pytest.mark.parametrize("links", [1, 2, 5, 16])
@@ -58,14 +61,14 @@ def test_one_link_is_a_damped_pendulum() -> None:
     model, params, state = chain(1)
     L, m, c, g, e = (float(each.data.reshape(())) for each in params.tensors())
     x, v = state.angle.data, state.rate.data
-    found = Acceleration.apply(model, state.angle, state.rate, None, *params.tensors()).data
+    found = Acceleration.apply(model, state.angle, state.rate, make_zeros(1), *params.tensors()).data
     np.testing.assert_allclose(found, -g / L * np.sin(x - e) - c / (m * L * L) * v, rtol=1e-13)
 
 
 def test_a_chain_that_hangs_still_stays_so_and_a_motor_moves_two_links_apart() -> None:
     model, params, _ = chain(3, tilt=0.2)
     still = State(tensor([0.2] * 3), tensor([0.0] * 3))
-    rest = Acceleration.apply(model, *still.tensors(), None, *params.tensors()).data
+    rest = Acceleration.apply(model, *still.tensors(), make_zeros(3), *params.tensors()).data
     np.testing.assert_allclose(rest, 0.0, atol=1e-14)
     params = Params(*[tensor(each.data) for each in params.tensors()])
     apart = Acceleration.apply(model, *still.tensors(), tensor([0.0, 1.0, 0.0]), *params.tensors()).data

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.simulators.pendulum.chain.midpoint import MidpointRate
+from simphys.simulators.pendulum.integrators import make_zeros
 
 from ..chains import chain, energy, mass_matrix, numbers
 
@@ -17,7 +20,7 @@ def test_every_element_of_the_jacobian_is_right(links: int) -> None:
     model, params, state = chain(links, dt=0.1)
 
     def midpoint_rate(*inputs: Tensor) -> Tensor:
-        return MidpointRate.apply(model, state.rate.detach(), *inputs)
+        return MidpointRate.apply(model, state.rate.detach(), *inputs, model.dt / 2, math.nan)
 
     inputs = (state.angle, numbers(links, 4), numbers(links), *params.tensors())
     gradcheck(midpoint_rate, inputs, tolerance=1e-6)
@@ -30,8 +33,10 @@ def test_it_solves_the_discrete_equations_to_rounding(links: int) -> None:
     model, params, state = chain(links, dt=0.02)
     h, x, u, c = model.dt, state.angle.data, numbers(links), params.damping.data
     p = tensor(mass_matrix(params, x) @ state.rate.data)
-    v = MidpointRate.apply(model, state.rate, state.angle, p, u, *params.tensors()).data
-    other = MidpointRate.apply(model, tensor(np.zeros(links)), state.angle, p, u, *params.tensors()).data
+    v = MidpointRate.apply(model, state.rate, state.angle, p, u, *params.tensors(), h / 2, math.nan).data
+    other = MidpointRate.apply(
+        model, tensor(np.zeros(links)), state.angle, p, u, *params.tensors(), h / 2, math.nan
+    ).data
     np.testing.assert_allclose(other, v, rtol=0, atol=1e-12 * abs(v).max())
 
     def discrete(x: np.ndarray, x_new: np.ndarray) -> float:
@@ -48,5 +53,7 @@ def test_it_solves_the_discrete_equations_to_rounding(links: int) -> None:
 def test_a_step_too_long_to_be_solved_has_no_result() -> None:
     """Within a step of half a second the free end makes more than a full turn, and Newton's method fails."""
     model, params, state = chain(2, dt=0.5, seed=7)
-    v = MidpointRate.apply(model, state.rate, state.angle, numbers(2, 4), None, *params.tensors())
+    v = MidpointRate.apply(
+        model, state.rate, state.angle, numbers(2, 4), make_zeros(2), *params.tensors(), 0.25, math.nan
+    )
     assert np.isnan(v.data).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,11 +10,12 @@ import numpy as np
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.simulators.pendulum.integrators import make_zeros
 from simphys.simulators.pendulum.spherical.acceleration import Acceleration
 from simphys.simulators.pendulum.spherical.damp import Damp
 from simphys.simulators.pendulum.spherical.drift import Drift
 from simphys.simulators.pendulum.spherical.sphere import ProjectToSphere
-from simphys.simulators.pendulum.spherical.step import cross
+from simphys.simulators.pendulum.spherical.turn import Turn
 
 from ..sphericals import spherical, vector
 
@@ -25,21 +27,22 @@ def assert_right(function: Callable[..., Any], *inputs: Tensor) -> None:
 
 
 def test_every_element_of_each_jacobian_is_right() -> None:
-    _, params, _ = spherical()
-    assert_right(Acceleration.apply, vector(1), vector(2), vector(3), *params.tensors())
-    assert_right(lambda *x: Acceleration.apply(*x[:2], None, *x[2:]), vector(1), vector(2), *params.tensors())
-    assert_right(ProjectToSphere.apply, vector(1), vector(2))
-    assert_right(lambda d, w: Drift.apply(d, w, 0.3), vector(1), vector(2))
-    assert_right(lambda *x: Damp.apply(0.3, *x), vector(1), params.length, params.mass, params.damping)
-    assert_right(cross, vector(1), vector(2))
+    model, params, _ = spherical()
+    apply = functools.partial(Acceleration.apply, model)
+    assert_right(apply, vector(1), vector(2), vector(3), *params.tensors())
+    assert_right(lambda *x: apply(*x[:2], make_zeros(3), *x[2:]), vector(1), vector(2), *params.tensors())
+    assert_right(functools.partial(ProjectToSphere.apply, model), vector(1), vector(2))
+    assert_right(lambda d, w: Drift.apply(model, d, w, 0.3), vector(1), vector(2))
+    assert_right(lambda *x: Damp.apply(model, *x, 0.3), vector(1), params.length, params.mass, params.damping)
+    assert_right(functools.partial(Turn.apply, model), vector(1), vector(2))
 
 
 def test_the_acceleration_is_that_of_newtons_law() -> None:
     """Check m L (d'' + |d'|^2 d) = force across the link, with d'' = alpha x d + w x d'."""
-    _, params, state = spherical()
+    model, params, state = spherical()
     L, m, c, G = (each.data for each in params.tensors())
     d, w, t = state.direction.data, state.rate.data, vector(3).data
-    alpha = Acceleration.apply(state.direction, state.rate, tensor(t), *params.tensors()).data
+    alpha = Acceleration.apply(model, state.direction, state.rate, tensor(t), *params.tensors()).data
     assert abs(alpha @ d) < 1e-14
     velocity = np.cross(w, d)
     acceleration = np.cross(alpha, d) + np.cross(w, velocity)
@@ -49,18 +52,18 @@ def test_the_acceleration_is_that_of_newtons_law() -> None:
 
 
 def test_a_drift_turns_about_the_rate_and_the_return_to_the_sphere_is_one() -> None:
-    _, _, state = spherical()
+    model, _, state = spherical()
     d, w = state.direction.data, state.rate.data
-    new = Drift.apply(state.direction, state.rate, 0.2).data
+    new = Drift.apply(model, state.direction, state.rate, 0.2).data
     np.testing.assert_allclose(np.cross(d, new), 0.2 * w, rtol=1e-13)
     assert abs(np.linalg.norm(new) - 1) < 1e-15
-    unit, across = (each.data for each in ProjectToSphere.apply(vector(1), vector(2)))
+    unit, across = (each.data for each in ProjectToSphere.apply(model, vector(1), vector(2)))
     np.testing.assert_allclose([unit @ unit, unit @ across], [1.0, 0.0], atol=1e-15)
-    again = [each.data for each in ProjectToSphere.apply(tensor(unit), tensor(across))]
+    again = [each.data for each in ProjectToSphere.apply(model, tensor(unit), tensor(across))]
     np.testing.assert_allclose(again, [unit, across], atol=1e-15)
 
 
 def test_a_turn_of_a_right_angle_in_a_step_has_no_result() -> None:
-    _, _, state = spherical()
+    model, _, state = spherical()
     far = 1.01 / np.linalg.norm(state.rate.data)
-    assert np.isnan(Drift.apply(state.direction, state.rate, far).data).all()
+    assert np.isnan(Drift.apply(model, state.direction, state.rate, far).data).all()
