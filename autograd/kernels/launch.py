@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from .memory import Memory
 from .packing import launch as launch_packed
 from .packing import needs_packing
 from .records import RecordType, leaves
-from .variant import Variant, home, make_kernel, program_of, started_twice
+from .variant import Variant, home, make_kernel, program_of, reduced_optimization, started_twice
 from .writes import writes_of
 
 ti = runtime.ti
@@ -45,8 +46,10 @@ class Kernel:
     another precision a call raises. Launches by `bind` keep the settings in which they were bound.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], *, reduced: bool = False) -> None:
+        """With `reduced`, it is compiled by `reduced_optimization`."""
         source = _source(function)
+        self._reduced = reduced
         self.name = source.__name__
         signature = inspect.signature(source)
         self.parameters = list(signature.parameters)
@@ -233,7 +236,8 @@ class Kernel:
         key = (session, *[(values[i].dtype, values[i].ndim) for i in self._open_positions])
         if key not in self._variants:
             try:
-                self._variants[key] = Variant(self.name, self._kernel_of(session), self._arguments, values)
+                with reduced_optimization() if self._reduced else nullcontext():
+                    self._variants[key] = Variant(self.name, self._kernel_of(session), self._arguments, values)
             except AttributeError:  # another release, without these interfaces
                 self._public = True
                 return None

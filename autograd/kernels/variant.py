@@ -27,6 +27,21 @@ def make_kernel(source: Callable[..., Any]) -> Any:
     return made
 
 
+@contextmanager
+def reduced_optimization() -> Iterator[None]:
+    """Compile kernels in this context without passes whose time grows with the square of a kernel's length.
+
+    LLVM, which comes after them, finds most of the same again.
+    """
+    config = ti.lang.impl.current_cfg()
+    saved = config.advanced_optimization, config.cfg_optimization
+    config.advanced_optimization = config.cfg_optimization = False
+    try:
+        yield
+    finally:
+        config.advanced_optimization, config.cfg_optimization = saved
+
+
 class Variant:
     """A kernel compiled for the dtypes and dimensions of certain values, with a launch context."""
 

@@ -16,7 +16,7 @@ from .action import Place, Slot, element_name
 from .program import Op, Value
 from .schedule import find_locals, schedule
 from .scope import Scope
-from .text import domains_of, index_type, launch_lines, make_kernel, uses_name
+from .text import acts_on_whole, domains_of, index_type, launch_lines, make_kernel, uses_name
 
 Pass = Literal["forward", "adjoint", "tangent"]
 Name = tuple[str, str | int]
@@ -128,7 +128,14 @@ def _compile(op: Op, name: Pass, parallel: bool) -> _Prepared:
         **dict.fromkeys(sizes, "i32"),
         "pieces": "i32",
     }
-    kernel = make_kernel(f"{name}_{op.pattern.element.name}", parameters, body, scope.functions, runtime.real())
+    kernel = make_kernel(
+        f"{name}_{op.pattern.element.name}",
+        parameters,
+        body,
+        scope.functions,
+        runtime.real(),
+        reduced=acts_on_whole(groups),
+    )
     return _Prepared(
         kernel,
         tuple([(names.get(slot), _by_element(slot.value), slot.by_component) for slot in memory]),

@@ -96,22 +96,36 @@ def domains_of(groups: Sequence[Group]) -> list[Domain]:
     return list(dict.fromkeys([group.domain for group in groups if group.domain != WHOLE]))
 
 
+def acts_on_whole(groups: Sequence[Group]) -> bool:
+    """True if no loop goes over elements: all of them act on the system as a whole."""
+    return all([group.domain == WHOLE for group in groups])
+
+
 def index_type(array: Array) -> str:
     """Type of an index array as a parameter of a kernel."""
     return "ints" if array.ndim == 1 else "pairs"
 
 
 def make_kernel(
-    name: str, parameters: Mapping[str, str], body: Sequence[str], functions: Mapping[str, Any], real: Any
+    name: str,
+    parameters: Mapping[str, str],
+    body: Sequence[str],
+    functions: Mapping[str, Any],
+    real: Any,
+    *,
+    reduced: bool = False,
 ) -> Kernel:
-    """Compile a kernel from text. `parameters` has their types: array_real, array_vector_2, ints, pairs, real, i32."""
+    """Compile a kernel from text. `parameters` has their types: array_real, array_vector_2, ints, pairs, real, i32.
+
+    With `reduced`, it compiles in less time: for bodies that are long and hold no loops over elements.
+    """
     listed = ", ".join([f"{parameter}: {kind}" for parameter, kind in parameters.items()])
     text = "\n".join([f"def {name}({listed}):", *indent(body)]) + "\n"
-    return _compile(name, text, tuple(sorted(functions.items())), real)
+    return _compile(name, text, tuple(sorted(functions.items())), real, reduced)
 
 
 @functools.lru_cache(maxsize=512)
-def _compile(name: str, text: str, functions: tuple[tuple[str, Any], ...], real: Any) -> Kernel:
+def _compile(name: str, text: str, functions: tuple[tuple[str, Any], ...], real: Any, reduced: bool) -> Kernel:
     space: dict[str, Any] = {"ti": ti, "i32": ti.i32, **dict(functions)}
     space["ints"] = ti.types.ndarray(dtype=ti.i32, ndim=1)
     space["pairs"] = ti.types.ndarray(dtype=ti.types.vector(2, ti.i32), ndim=1)
@@ -122,7 +136,7 @@ def _compile(name: str, text: str, functions: tuple[tuple[str, Any], ...], real:
     file = f"<simphys {name} {next(_numbers)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec", dont_inherit=True), space)
-    return Kernel(space[name])
+    return Kernel(space[name], reduced=reduced)
 
 
 def _element_type(name: str, real: Any) -> Any:

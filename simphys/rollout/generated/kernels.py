@@ -11,6 +11,7 @@ from simphys.autograd.kernels.launch import Kernel
 from simphys.substep.action import TIME, element_name
 from simphys.substep.text import (
     SPREAD,
+    acts_on_whole,
     domains_of,
     indent,
     index_type,
@@ -63,7 +64,7 @@ def build_kernel(
         **dict.fromkeys([*integers, *others], "i32"),
         **LAUNCH,
     }
-    kernel = make_kernel(name, parameters, body, run.scope.functions, runtime.real())
+    kernel = make_kernel(name, parameters, body, run.scope.functions, runtime.real(), reduced=acts_on_whole(run.groups))
     names = tuple(parameters)[: -len(LAUNCH)]
     return Loops(kernel, names, {**numbers, **integers}, run.scope.relations)
 
