@@ -12,7 +12,7 @@ from simphys.numerics.element import element
 from simphys.substep import per_element
 
 from . import linear
-from .loads import adj_loads, jvp_loads, loads
+from .loads import adj_turn_joints, adj_weigh, jvp_turn_joints, jvp_weigh, turn_joints, weigh
 from .pairs import adj_multiply, assemble, jvp_multiply
 from .terms import adj_carry, carry
 
@@ -21,7 +21,7 @@ from .terms import adj_carry, carry
 def acceleration(x, v, u, L, m, c, g, e):
     mu = carry(m)
     M, s = assemble(x, L, mu, v * v)
-    return linear.solve(linear.factor(M), loads(x, v, u, L, mu, c, g, e) - s)
+    return linear.solve(linear.factor(M), weigh(x, L, mu, g, e) + turn_joints(v, u, c) - s)
 
 
 @acceleration.adjoint
@@ -29,7 +29,8 @@ def adj_acceleration(x, v, u, L, m, c, g, e, a, adj_a):
     mu = carry(m)
     M, _ = assemble(x, L, mu, v)
     y = linear.solve(linear.factor(M), adj_a)
-    adj_x, adj_v, adj_u, adj_L, adj_mu, adj_c, adj_g, adj_e = adj_loads(x, v, u, L, mu, c, g, e, y)
+    adj_x, adj_L, adj_mu, adj_g, adj_e = adj_weigh(x, L, mu, g, e, y)
+    adj_v, adj_u, adj_c = adj_turn_joints(v, u, c, y)
     adj_x_pairs, adj_L_pairs, adj_mu_pairs, _, adj_square = adj_multiply(x, L, mu, a, v * v, -y, -y)
     adj_m = adj_carry(m, adj_mu + adj_mu_pairs)
     return adj_x + adj_x_pairs, adj_v + 2 * v * adj_square, adj_u, adj_L + adj_L_pairs, adj_m, adj_c, adj_g, adj_e
@@ -40,7 +41,7 @@ def jvp_acceleration(x, v, u, L, m, c, g, e, a, dx, dv, du, dL, dm, dc, dg, de):
     mu, dmu = carry(m), carry(dm)
     M, _ = assemble(x, L, mu, v)
     dp, ds = jvp_multiply(x, L, mu, a, v * v, dx, dL, dmu, 0 * a, 2 * v * dv)
-    df = jvp_loads(x, v, u, L, mu, c, g, e, dx, dv, du, dL, dmu, dc, dg, de)
+    df = jvp_weigh(x, L, mu, g, e, dx, dL, dmu, dg, de) + jvp_turn_joints(v, u, c, dv, du, dc)
     return linear.solve(linear.factor(M), df - dp - ds)
 
 

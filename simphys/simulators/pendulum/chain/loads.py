@@ -1,8 +1,9 @@
-"""Loads on the links besides inertia: weight, motors and damping.
+"""Loads on the links besides inertia: their weights, and the torques of motors and damping in the joints.
 
     f_i = -s_i g sin(x_i - e) + t_i - t_{i+1},   t_i = u_i - c_i (v_i - v_{i-1}),   v_{-1} = t_n = 0       [N m]
 
-Adjoint, for y = adj_f: with z_i = y_i - y_{i-1}, the adjoint of t_i,
+`weigh` is the first term and `turn_joints` the others. Adjoint, for y = adj_f: with z_i = y_i - y_{i-1}, the adjoint
+of t_i,
 
     adj_u_i = z_i   adj_c_i = -(v_i - v_{i-1}) z_i   adj_v_i = -c_i z_i + c_{i+1} z_{i+1}
     adj_x_i = -s_i g cos(x_i - e) y_i   adj_e = -sum_i adj_x_i   adj_g = -sum_i s_i sin(x_i - e) y_i
@@ -26,44 +27,63 @@ def take_previous(v, i):
 
 
 @element
-def loads(x, v, u, L, mu, c, g, e):
+def weigh(x, L, mu, g, e):
     f = 0 * x
     for i in range(ti.static(x.n)):
-        f[i] = joint(u[i], c[i], v[i] - take_previous(v, i)) + weight(mu[i] * L[i], g, x[i] - e)
-    for i in range(1, ti.static(x.n)):
+        f[i] = weight(mu[i] * L[i], g, x[i] - e)
+    return f
+
+
+@weigh.adjoint
+def adj_weigh(x, L, mu, g, e, y):
+    adj_x, adj_L, adj_mu, adj_g, adj_e = 0 * x, 0 * x, 0 * x, 0 * g, 0 * e
+    for i in range(ti.static(x.n)):
+        adj_s, adj_g_i, adj_x_i = adj_weight(mu[i] * L[i], g, x[i] - e, y[i])
+        adj_x[i] = adj_x_i
+        adj_L[i] = mu[i] * adj_s
+        adj_mu[i] = L[i] * adj_s
+        adj_g += adj_g_i
+        adj_e -= adj_x_i
+    return adj_x, adj_L, adj_mu, adj_g, adj_e
+
+
+@weigh.tangent
+def jvp_weigh(x, L, mu, g, e, dx, dL, dmu, dg, de):
+    df = 0 * x
+    for i in range(ti.static(x.n)):
+        df[i] = jvp_weight(mu[i] * L[i], g, x[i] - e, dmu[i] * L[i] + mu[i] * dL[i], dg, dx[i] - de)
+    return df
+
+
+@element
+def turn_joints(v, u, c):
+    f = 0 * v
+    for i in range(ti.static(v.n)):
+        f[i] = joint(u[i], c[i], v[i] - take_previous(v, i))
+    for i in range(1, ti.static(v.n)):
         f[i - 1] = f[i - 1] - joint(u[i], c[i], v[i] - v[i - 1])
     return f
 
 
-@loads.adjoint
-def adj_loads(x, v, u, L, mu, c, g, e, y):
-    adj_x, adj_v, adj_u, adj_L, adj_mu, adj_c = 0 * x, 0 * x, 0 * x, 0 * x, 0 * x, 0 * x
-    adj_g, adj_e = 0 * g, 0 * e
-    for i in range(ti.static(x.n)):
+@turn_joints.adjoint
+def adj_turn_joints(v, u, c, y):
+    adj_v, adj_u, adj_c = 0 * v, 0 * v, 0 * v
+    for i in range(ti.static(v.n)):
         z = y[i] - take_previous(y, i)
         adj_u_i, adj_c_i, adj_turn = adj_joint(u[i], c[i], v[i] - take_previous(v, i), z)
-        adj_s, adj_g_i, adj_x_i = adj_weight(mu[i] * L[i], g, x[i] - e, y[i])
+        adj_v[i] = adj_turn
         adj_u[i] = adj_u_i
         adj_c[i] = adj_c_i
-        adj_v[i] = adj_turn
-        adj_mu[i] = L[i] * adj_s
-        adj_L[i] = mu[i] * adj_s
-        adj_x[i] = adj_x_i
-        adj_g += adj_g_i
-        adj_e -= adj_x_i
-    for i in range(1, ti.static(x.n)):
+    for i in range(1, ti.static(v.n)):
         adj_v[i - 1] = adj_v[i - 1] + c[i] * adj_u[i]
-    return adj_x, adj_v, adj_u, adj_L, adj_mu, adj_c, adj_g, adj_e
+    return adj_v, adj_u, adj_c
 
 
-@loads.tangent
-def jvp_loads(x, v, u, L, mu, c, g, e, dx, dv, du, dL, dmu, dc, dg, de):
-    df = 0 * x
-    for i in range(ti.static(x.n)):
-        ds = dmu[i] * L[i] + mu[i] * dL[i]
-        turn, dturn = v[i] - take_previous(v, i), dv[i] - take_previous(dv, i)
-        df[i] = jvp_joint(u[i], c[i], turn, du[i], dc[i], dturn)
-        df[i] = df[i] + jvp_weight(mu[i] * L[i], g, x[i] - e, ds, dg, dx[i] - de)
-    for i in range(1, ti.static(x.n)):
+@turn_joints.tangent
+def jvp_turn_joints(v, u, c, dv, du, dc):
+    df = 0 * v
+    for i in range(ti.static(v.n)):
+        df[i] = jvp_joint(u[i], c[i], v[i] - take_previous(v, i), du[i], dc[i], dv[i] - take_previous(dv, i))
+    for i in range(1, ti.static(v.n)):
         df[i - 1] = df[i - 1] - jvp_joint(u[i], c[i], v[i] - v[i - 1], du[i], dc[i], dv[i] - dv[i - 1])
     return df

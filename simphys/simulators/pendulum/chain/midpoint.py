@@ -28,9 +28,9 @@ from simphys.numerics.element import element
 from simphys.substep import per_element
 
 from . import linear
-from .loads import adj_loads, jvp_loads, loads
+from .loads import adj_turn_joints, adj_weigh, jvp_turn_joints, jvp_weigh, turn_joints, weigh
 from .pairs import adj_multiply, jvp_multiply, multiply
-from .terms import adj_carry, adj_joint, adj_weight, carry, couple
+from .terms import adj_carry, adj_weight, carry, couple
 
 MAX_CORRECTIONS = 20
 """Largest number of Newton corrections; four or five are usual."""
@@ -44,7 +44,7 @@ def find_tolerance() -> float:
 @ti.func
 def find_residual(y, v, p, u, L, mu, c, g, e, k):
     moved, turned = multiply(y, L, mu, v, v)
-    return p + k * loads(y, v, u, L, mu, c, g, e) - moved - k * v * turned
+    return p + k * (weigh(y, L, mu, g, e) + turn_joints(v, u, c)) - moved - k * v * turned
 
 
 @ti.func
@@ -54,8 +54,7 @@ def find_rate_jacobian(y, v, L, mu, c, g, e, k):
     K = ti.Matrix.zero(float, n, n)
     for i in range(n):
         _, _, adj_weight_i = adj_weight(mu[i] * L[i], g, y[i] - e, -k)
-        _, _, adj_turn = adj_joint(0 * c[i], c[i], 0 * c[i], -k)
-        K_ii = mu[i] * L[i] * L[i] + k * adj_weight_i + adj_turn
+        K_ii = mu[i] * L[i] * L[i] + k * adj_weight_i + k * c[i]
         for j in range(i):
             C, S = couple(mu[i], L[i], L[j], y[i] - y[j])
             bent, tilted = k * k * C * v[i] * v[j], k * S * (v[i] + v[j])
@@ -65,10 +64,9 @@ def find_rate_jacobian(y, v, L, mu, c, g, e, k):
             K[j, i] = C - bent - tilted
         K[i, i] = K_ii
     for i in range(1, n):
-        _, _, adj_turn = adj_joint(0 * c[i], c[i], 0 * c[i], -k)
-        K[i, i - 1] = K[i, i - 1] - adj_turn
-        K[i - 1, i] = K[i - 1, i] - adj_turn
-        K[i - 1, i - 1] = K[i - 1, i - 1] + adj_turn
+        K[i, i - 1] = K[i, i - 1] - k * c[i]
+        K[i - 1, i] = K[i - 1, i] - k * c[i]
+        K[i - 1, i - 1] = K[i - 1, i - 1] + k * c[i]
     return K
 
 
@@ -99,7 +97,8 @@ def midpoint_rate(guess, x, p, u, L, m, c, g, e, k, nan):
 def adj_midpoint_rate(guess, x, p, u, L, m, c, g, e, k, nan, v, adj_v):
     mu, y = carry(m), x + k * v
     lam = linear.eliminate(find_rate_jacobian(y, v, L, mu, c, g, e, k).transpose(), adj_v)
-    adj_x, _, adj_u, adj_L, adj_mu, adj_c, adj_g, adj_e = adj_loads(y, v, u, L, mu, c, g, e, k * lam)
+    adj_x, adj_L, adj_mu, adj_g, adj_e = adj_weigh(y, L, mu, g, e, k * lam)
+    _, adj_u, adj_c = adj_turn_joints(v, u, c, k * lam)
     adj_x_pairs, adj_L_pairs, adj_mu_pairs, _, _ = adj_multiply(y, L, mu, v, v, -lam, -k * lam * v)
     adj_m = adj_carry(m, adj_mu + adj_mu_pairs)
     return 0 * guess, adj_x + adj_x_pairs, lam, adj_u, adj_L + adj_L_pairs, adj_m, adj_c, adj_g, adj_e
@@ -109,7 +108,8 @@ def adj_midpoint_rate(guess, x, p, u, L, m, c, g, e, k, nan, v, adj_v):
 def jvp_midpoint_rate(guess, x, p, u, L, m, c, g, e, k, nan, v, dguess, dx, dp, du, dL, dm, dc, dg, de):
     mu, dmu, y, still = carry(m), carry(dm), x + k * v, 0 * v
     moved, turned = jvp_multiply(y, L, mu, v, v, dx, dL, dmu, still, still)
-    dR = dp + k * jvp_loads(y, v, u, L, mu, c, g, e, dx, still, du, dL, dmu, dc, dg, de) - moved - k * v * turned
+    df = jvp_weigh(y, L, mu, g, e, dx, dL, dmu, dg, de) + jvp_turn_joints(v, u, c, still, du, dc)
+    dR = dp + k * df - moved - k * v * turned
     return linear.eliminate(find_rate_jacobian(y, v, L, mu, c, g, e, k), dR)
 
 
