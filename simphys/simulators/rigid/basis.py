@@ -4,6 +4,8 @@ The tangent of n = (x, y) is (-y, x); those of n = (x, y, z), with s = sign(z), 
 
     t1 = (1 + s a x^2, s a x y, -s x)      t2 = (a x y, s + a y^2, -y)
 
+With da = a^2 dz, the tangent is the derivative of each component.
+
 Source: Duff et al. 2017, Building an Orthonormal Basis, Revisited.
 """
 
@@ -51,4 +53,24 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
             adj_n[2] = g[0, 2] + a * a * adj_a
         return adj_n
 
-    return SimpleNamespace(basis=basis, adj=adj_basis)
+    @ti.func
+    def jvp_basis(n: vec, dn: vec) -> mat:
+        dT = mat(0.0)
+        if ti.static(dim == 2):
+            dT = mat([[dn[0], dn[1]], [-dn[1], dn[0]]])
+        else:
+            x, y, z, s = n[0], n[1], n[2], real(1.0)
+            dx, dy, dz = dn[0], dn[1], dn[2]
+            if z < 0:
+                s = -1.0
+            a = -1.0 / (s + z)
+            da = a * a * dz
+            dxy = da * x * y + a * (dx * y + x * dy)
+            dT = mat([
+                [dx, dy, dz],
+                [s * (da * x * x + 2 * a * x * dx), s * dxy, -s * dx],
+                [dxy, da * y * y + 2 * a * y * dy, -dy],
+            ])  # fmt: skip
+        return dT
+
+    return SimpleNamespace(basis=basis, adj=adj_basis, jvp=jvp_basis)

@@ -23,7 +23,12 @@ then accurate to 1e-5. Adjoint, for g = adj_f, s = 1 - c u_n:
     adj_u = adj_u_t + (adj_u_n - n.adj_u_t) n     adj_n = f_n g + (adj_u_n - n.adj_u_t) u - u_n adj_u_t
 
 with g = g_a - g_b + h_a x a_a - h_b x a_b, where (g_a, h_a) and (g_b, h_b) are the adjoints of force and torque on a
-and b. The arms get adj_a_a = f x h_a + adj_u x w_a, and a_b the opposite. At the kinks p = 0 and 1 = c u_n, beyond
+and b. The arms get adj_a_a = f x h_a + adj_u x w_a, and a_b the opposite. Tangent:
+
+    du_n = dn.u + n.du      du_t = du - du_n n - u_n dn      dy = (du_t - y y.du_t) / (...)^(1/2)
+    df_n = (k dp + p dk) s - k p (u_n dc + c du_n)           df = df_n (n - mu y) + f_n (dn - y dmu - mu dy)
+
+At the kinks p = 0 and 1 = c u_n, beyond
 which a contact would pull, there is no contact and the derivative is 0.
 Source: Hunt and Crossley 1975, Coefficient of Restitution Interpreted as Damping in Vibroimpact, Journal of Applied
 Mechanics 42, with exponent 1.
@@ -84,7 +89,22 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
             adj_c = -k * p * u_n * adj_f_n
         return adj_p, adj_n, adj_u, adj_mu, adj_k, adj_c
 
-    return SimpleNamespace(force=force, adj=adj_force)
+    @ti.func
+    def jvp_force(
+        p: real, n: vec, u: vec, mu: real, k: real, c: real, v_s: real,
+        dp: real, dn: vec, du: vec, dmu: real, dk: real, dc: real,
+    ) -> vec:  # fmt: skip
+        s, y, root = decompose(p, n, u, c, v_s)
+        dforce = vec(0.0)
+        if s > 0:
+            u_n, du_n = n.dot(u), dn.dot(u) + n.dot(du)
+            dslip = du - du_n * n - u_n * dn
+            dy = (dslip - y.dot(dslip) * y) / root
+            df_n = (k * dp + p * dk) * s - k * p * (u_n * dc + c * du_n)
+            dforce = df_n * (n - mu * y) + (k * p * s) * (dn - dmu * y - mu * dy)
+        return dforce
+
+    return SimpleNamespace(force=force, adj=adj_force, jvp=jvp_force)
 
 
 @functools.cache
@@ -183,7 +203,36 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 adj_params.contact_stiffness[0] = adj_params.contact_stiffness[0] + g_k
                 adj_params.contact_damping[0] = adj_params.contact_damping[0] + g_c
 
-    return SimpleNamespace(compliant=compliant, adj=adj_compliant)
+    @ti.func
+    def jvp_velocity(motion: ti.template(), dmotion: ti.template(), body, r, dr):
+        return velocity(dmotion, body, r) + rotate.cross(at.spin_of(motion.w, body), dr)
+
+    @ti.func
+    def jvp_compliant(
+        candidates: ti.template(), v_s, contacts: ti.template(), motion: ti.template(), params: ti.template(),
+        dcontacts: ti.template(), dmotion: ti.template(), dparams: ti.template(), dchange: ti.template(),
+    ):  # fmt: skip
+        for i in range(candidates.count):
+            g, dg = contacts.gap[i], dcontacts.gap[i]
+            if g < 0:
+                a, b, start = candidates.body_a[i], candidates.body_b[i], i * 3 * dim
+                n, dn = at.vec_at(contacts.frame, start), at.vec_at(dcontacts.frame, start)
+                half, dhalf = (g / 2) * n, (dg / 2) * n + (g / 2) * dn
+                a_a = at.vec_at(contacts.frame, start + dim) - half
+                a_b = at.vec_at(contacts.frame, start + 2 * dim) + half
+                da_a = at.vec_at(dcontacts.frame, start + dim) - dhalf
+                da_b = at.vec_at(dcontacts.frame, start + 2 * dim) + dhalf
+                u = velocity(motion, a, a_a) - velocity(motion, b, a_b)
+                du = jvp_velocity(motion, dmotion, a, a_a, da_a) - jvp_velocity(motion, dmotion, b, a_b, da_b)
+                mu, dmu = pair_friction(params.friction, a, b), pair_friction(dparams.friction, a, b)
+                k, c = params.contact_stiffness[0], params.contact_damping[0]
+                dk, dc = dparams.contact_stiffness[0], dparams.contact_damping[0]
+                F = f.force(-g, n, u, mu, k, c, v_s)
+                dF = f.jvp(-g, n, u, mu, k, c, v_s, -dg, dn, du, dmu, dk, dc)
+                at.add_twist(dchange.wrench, a, dF, rotate.moment(da_a, F) + rotate.moment(a_a, dF))
+                at.add_twist(dchange.wrench, b, -dF, -rotate.moment(da_b, F) - rotate.moment(a_b, dF))
+
+    return SimpleNamespace(compliant=compliant, adj=adj_compliant, jvp=jvp_compliant)
 
 
 @functools.cache
@@ -213,7 +262,15 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
                 candidates, v_s, contacts, motion, params, adj_change, adj_contacts, adj_motion, adj_params
             )  # fmt: skip
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @kernel
+    def tangent(
+        candidates: candidates_type, v_s: real, contacts: distances, motion: velocities, params: law,
+        dcontacts: distances, dmotion: velocities, dparams: law, dchange: forces,
+    ):  # fmt: skip
+        for _ in range(1):
+            f.jvp(candidates, v_s, contacts, motion, params, dcontacts, dmotion, dparams, dchange)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class CompliantContact(Function):
@@ -236,6 +293,14 @@ class CompliantContact(Function):
         forces = flat(arrays.Change(adj_wrench))
         _kernels(ctx.model).adjoint(*_constants(ctx.model), *_records(*inputs), forces, *_records(*adjoints))
         return None, *adjoints
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
+        model: RigidBodies = ctx.model
+        dwrench = np.zeros((model.bodies, model.dim + model.spins), tangents[0].dtype)
+        values, dvalues = _records(*ctx.saved_tensors), _records(*map(np.asarray, tangents))
+        _kernels(model).tangent(*_constants(model), *values, *dvalues, flat(arrays.Change(dwrench)))
+        return dwrench
 
 
 def _constants(model: RigidBodies) -> tuple[Any, ...]:

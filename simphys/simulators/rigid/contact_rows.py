@@ -15,7 +15,8 @@ The tangents are those of basis.py; friction does not depend on their choice. A 
 friction and restitution; against the world they are the body's own.
 
 Adjoint, for m = r x l: adj_r = l x adj_m, adj_l = adj_m x r; adj_g = -adj_t / h below the bound. At the kink
--g / h = v_rest the target counts as constant.
+-g / h = v_rest the target counts as constant. Tangent: dm = dr x l + r x dl, with dl of basis.py; dt = -dg / h below
+the bound.
 
 Source: Stewart and Trinkle 1996, An Implicit Time-Stepping Scheme for Rigid Body Dynamics.
 """
@@ -129,7 +130,33 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 at.add_vec(adj_contacts.frame, frame_c + dim, adj_r_a)
                 at.add_vec(adj_contacts.frame, frame_c + 2 * dim, adj_r_b)
 
-    return SimpleNamespace(contact_rows=contact_rows, adj_contact_rows=adj_contact_rows)
+    @ti.func
+    def jvp_contact_rows(
+        system: ti.template(), h, v_rest, contacts: ti.template(), rows: ti.template(),
+        dcontacts: ti.template(), dparams: ti.template(), drows: ti.template(),
+    ):  # fmt: skip
+        """Write the tangents of the rows of active contacts."""
+        for c in range(system.M):
+            if contacts.active[c] > NONE:
+                a, b, frame_c = system.bodies[2 * (system.NJ + c)], system.bodies[2 * (system.NJ + c) + 1], c * 3 * dim
+                r_a, r_b = at.vec_at(contacts.frame, frame_c + dim), at.vec_at(contacts.frame, frame_c + 2 * dim)
+                dr_a, dr_b = at.vec_at(dcontacts.frame, frame_c + dim), at.vec_at(dcontacts.frame, frame_c + 2 * dim)
+                dT = normal_and_tangents.jvp(at.vec_at(contacts.frame, frame_c), at.vec_at(dcontacts.frame, frame_c))
+                for j in ti.static(range(dim)):
+                    for e in ti.static(range(dim)):
+                        drows.row[(c * dim + j) * W + e] = dT[j, e]
+                for j in range(dim):
+                    r = (c * dim + j) * W
+                    direction, dl = at.vec_at(rows.row, r), at.vec_at(drows.row, r)
+                    at.put_spin(drows.row, r + dim, rotate.moment(dr_a, direction) + rotate.moment(r_a, dl))
+                    at.put_spin(drows.row, r + dim + spins, rotate.moment(dr_b, direction) + rotate.moment(r_b, dl))
+                    drows.target[c * dim + j] = 0.0
+                if contacts.active[c] == REST and -contacts.gap[c] / h < v_rest:
+                    drows.target[c * dim] = -dcontacts.gap[c] / h
+                drows.limit[c] = pair_mean(dparams.friction, a, b)
+                drows.bounce[c] = pair_mean(dparams.restitution, a, b)
+
+    return SimpleNamespace(contact_rows=contact_rows, adj_contact_rows=adj_contact_rows, jvp=jvp_contact_rows)
 
 
 @functools.cache
@@ -157,7 +184,16 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         for _ in range(1):
             f.adj_contact_rows(system, h, v_rest, contacts, rows, adj_rows, adj_contacts, adj_params)
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @kernel
+    def tangent(
+        system: blocks, h: real, v_rest: real, contacts: found, rows: directions, dcontacts: distances, dparams: law,
+        drows: lines,
+    ):  # fmt: skip
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            f.jvp(system, h, v_rest, contacts, rows, dcontacts, dparams, drows)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class ContactRows(Function):
@@ -195,6 +231,23 @@ class ContactRows(Function):
             flat(arrays.Params(friction=adj_friction, restitution=adj_restitution)),
         )
         return None, None, *found
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, __: None, *tangents: Any) -> tuple[Any, ...]:
+        model: RigidBodies = ctx.model
+        active, gap, frame, row = ctx.saved_tensors
+        dgap, dframe, dfriction, drestitution = tangents
+        shapes = row.shape, row.shape[:1], gap.shape, gap.shape
+        found = [np.zeros(shape, row.dtype) for shape in shapes]
+        _kernels(model).tangent(
+            *_constants(model),
+            flat(arrays.Contacts(gap, frame, active=active)),
+            flat(arrays.Rows(row)),
+            flat(arrays.Contacts(dgap, dframe)),
+            flat(arrays.Params(friction=dfriction, restitution=drestitution)),
+            flat(arrays.Rows(*found)),
+        )
+        return tuple(found)
 
 
 def _constants(model: RigidBodies) -> tuple[Any, ...]:

@@ -9,7 +9,11 @@ frame, so that quaternions keep unit length (see numerics/rotation.py). Adjoint:
 
     adj_x = adj_x'     adj_v = h adj_x'     adj_s = -adj_x'     adj_w = h p     adj_turn = -p
 
-with adj_q and p, the adjoint of the rotation vector, from the adjoint of advance. Source: symplectic Euler, Hairer,
+with adj_q and p, the adjoint of the rotation vector, from the adjoint of advance. Tangent, with that of advance:
+
+    dx' = dx + h dv - ds     dv' = dv     dq' = d advance(dq, h dw - dturn)     dw' = dw
+
+Source: symplectic Euler, Hairer,
 Lubich and Wanner 2003; on the group of rotations, Hairer, Lubich and Wanner 2006, Geometric Numerical Integration,
 IV.8.
 """
@@ -49,7 +53,11 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         adj_q, p = group.adj_advance(q, h * w - turn, g_q)
         return adj_q, g_w + h * p, spin(0.0), -p
 
-    return SimpleNamespace(rotate=rotate, adj=adj_rotate)
+    @ti.func
+    def jvp_rotate(q: quat, w: spin, J: spin, h: real, turn: spin, dq: quat, dw: spin, dJ: spin, dturn: spin):
+        return group.jvp_advance(q, h * w - turn, dq, h * dw - dturn), dw
+
+    return SimpleNamespace(rotate=rotate, adj=adj_rotate, jvp=jvp_rotate)
 
 
 @functools.cache
@@ -111,7 +119,33 @@ def loops(real: Any, dim: int, is_variational: bool) -> SimpleNamespace:
                 k = i * at.rotations + c
                 adj_motion.q[k] = adj_motion.q[k] + g_q[c]
 
-    return SimpleNamespace(drift=drift, adj=adj_drift)
+    @ti.func
+    def jvp_drift(
+        n,
+        h,
+        motion: ti.template(),
+        twist: ti.template(),
+        shift: ti.template(),
+        params: ti.template(),
+        dmotion: ti.template(),
+        dtwist: ti.template(),
+        dshift: ti.template(),
+        dparams: ti.template(),
+        dnew: ti.template(),
+    ):
+        for i in range(n):
+            dv = at.linear(dtwist, i)
+            dq, dw = f.jvp(
+                at.rotation_of(motion.q, i), at.angular(twist, i), at.spin_of(params.inertia, i), h,
+                at.angular(shift, i), at.drotation_of(dmotion.q, i), at.angular(dtwist, i),
+                at.spin_of(dparams.inertia, i), at.angular(dshift, i),
+            )  # fmt: skip
+            at.put_vec(dnew.x, i * dim, at.vec_of(dmotion.x, i) + h * dv - at.linear(dshift, i))
+            at.put_vec(dnew.v, i * dim, dv)
+            at.put_spin(dnew.w, i * at.spins, dw)
+            at.put_rotation(dnew.q, i * at.rotations, dq)
+
+    return SimpleNamespace(drift=drift, adj=adj_drift, jvp=jvp_drift)
 
 
 @functools.cache
@@ -137,7 +171,15 @@ def kernels(real: Any, dim: int, is_variational: bool) -> SimpleNamespace:
         for _ in range(1):
             f.adj(n, h, pose, twist, shift, params, adj_new, adj_pose, adj_twist, adj_shift, adj_params)
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @kernel
+    def tangent(
+        n: ti.i32, h: real, pose: rotation_only, twist: reals, shift: reals, params: bodies, dpose: pose_type,
+        dtwist: reals, dshift: reals, dparams: bodies, dnew: motion_type,
+    ):  # fmt: skip
+        for _ in range(1):
+            f.jvp(n, h, pose, twist, shift, params, dpose, dtwist, dshift, dparams, dnew)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class Drift(Function):
@@ -172,6 +214,19 @@ class Drift(Function):
             model.bodies, ctx.h, state, twist, shift, params, new, adj_state, adj_twist, adj_shift, adj_params
         )
         return None, None, *adjoints
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, __: None, *tangents: Any) -> tuple[np.ndarray[Any, Any], ...]:
+        model: RigidBodies = ctx.model
+        q, twist, shift, inertia = flatten(*ctx.saved_tensors)
+        dx, dq, dtwist, dshift, dinertia = flatten(*tangents)
+        new = [np.empty(shape, dx.dtype) for shape in model.state_shapes().values()]
+        params, dparams = arrays.Params(inertia=inertia), arrays.Params(inertia=dinertia)
+        state, dstate, dnew = arrays.Motion(q=q), arrays.Motion(dx, dq), flat(arrays.Motion(*new))
+        _kernels(model).tangent(
+            model.bodies, ctx.h, state, twist, shift, params, dstate, dtwist, dshift, dparams, dnew
+        )  # fmt: skip
+        return tuple(new)
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

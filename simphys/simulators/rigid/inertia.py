@@ -8,7 +8,11 @@ by d, by w and by a small rotation dtheta of the body in the world frame (see nu
 
     adj_d = (R^T w) (R^T g)     adj_w = A g     adj_theta = y x g - w x (A g)
 
-since dR = [dtheta]x R. Products of vectors in the body frame are componentwise; in the plane adj_theta = 0. `gyration`
+since dR = [dtheta]x R. Its tangent is
+
+    dy = dtheta x y + R (dd (R^T w) + d (R^T (dw - dtheta x w)))
+
+Products of vectors in the body frame are componentwise; in the plane adj_theta = 0. `gyration`
 is the derivative of w x (J w) by w, in the body frame and in space: [w]x diag(J) - [J w]x.
 Source: Goldstein, Poole and Safko 2002, Classical Mechanics, section 5.3.
 """
@@ -63,6 +67,16 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return w_b * g_b, adj_w, small_rotation(to_world(R, d * w_b), g) - small_rotation(w, adj_w)
 
     @ti.func
+    def jvp_to_body(R: mat, s: spin, dtheta: spin, ds: spin) -> spin:
+        """Return the tangent of R^T s."""
+        return to_body(R, ds - small_rotation(dtheta, s))
+
+    @ti.func
+    def jvp_apply(R: mat, d: spin, w: spin, dtheta: spin, dd: spin, dw: spin) -> spin:
+        turned = small_rotation(dtheta, apply(R, d, w))
+        return turned + to_world(R, dd * to_body(R, w) + d * jvp_to_body(R, w, dtheta, dw))
+
+    @ti.func
     def gyration(w: spin, J: spin) -> mat:
         p = J * w
         return mat([
@@ -84,6 +98,8 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         small_rotation=small_rotation,
         apply=apply,
         adj=adj_apply,
+        jvp=jvp_apply,
+        jvp_to_body=jvp_to_body,
         gyration=gyration,
         inverse_transposed=inverse_transposed,
     )

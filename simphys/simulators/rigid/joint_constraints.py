@@ -30,6 +30,13 @@ and of TURN and ALIGN, with g_m = g_ma + g_mb, V, W the vector and scalar part o
     adj_theta_a = l x (g_m + g_err E) +     TURN   W adj_E + V x adj_E        ALIGN   n_a x (adj_E x n_b)
     adj_theta_b =                           TURN  -W adj_E + V x adj_E        ALIGN   n_b x (n_a x adj_E)
 
+Tangents, with dl = dtheta_a x l, dy = dtheta x y, de = dx_a + dy_a - dx_b - dy_b, dr_a = dy_a - (1 - s) de and
+dr_b = dy_b + s de:
+
+    LINE    dm = dr x l + r x dl      derror = dl.e + l.de
+    TURN    dm = dtheta_a x m         derror = dm.E + m.dE,    dE = W (dtheta_a - dtheta_b) + (dtheta_a + dtheta_b) x V
+    ALIGN   the same with             dE = (dtheta_b x n_b) x n_a + n_b x (dtheta_a x n_a)
+
 At the kink W = 0, where bodies are half a turn away from the joint's orientation, the sign is positive.
 For the target, adj_error = -(beta/h) adj_target.
 Source: Catto 2009, Modeling and Solving Constraints (GDC); the adjoint is the transpose of the Jacobian.
@@ -66,7 +73,11 @@ def turns_in_plane(real: Any) -> SimpleNamespace:
     def adj_turn(kind, part: Part, a: Pose, b: Pose, g_m: one, g_error: real):
         return one(g_error), one(-g_error)
 
-    return SimpleNamespace(turn=turn, adj=adj_turn)
+    @ti.func
+    def jvp_turn(kind, part: Part, a: Pose, b: Pose, da: one, db: one):
+        return one(0.0), da[0] - db[0]
+
+    return SimpleNamespace(turn=turn, adj=adj_turn, jvp=jvp_turn)
 
 
 @functools.cache
@@ -108,7 +119,17 @@ def turns_in_space(real: Any) -> SimpleNamespace:
             adj_b = n_b.cross(n_a.cross(adj_E))
         return m.cross(g_m + g_error * misalignment(kind, part, a, b)) + adj_a, adj_b
 
-    return SimpleNamespace(turn=turn, adj=adj_turn)
+    @ti.func
+    def jvp_turn(kind, part: Part, a: Pose, b: Pose, da: vec, db: vec):
+        m = a.R @ part.c
+        dm, Q = da.cross(m), relative_rotation(part, a, b)
+        dE = Q[0] * (da - db) + (da + db).cross(f.vector_part(Q))
+        if kind == ALIGN:
+            n_a, n_b = a.R @ part.axis_a, b.R @ part.axis_b
+            dE = db.cross(n_b).cross(n_a) + n_b.cross(da.cross(n_a))
+        return dm, dm.dot(misalignment(kind, part, a, b)) + m.dot(dE)
+
+    return SimpleNamespace(turn=turn, adj=adj_turn, jvp=jvp_turn)
 
 
 @functools.cache
@@ -176,7 +197,28 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
             adj_theta_b = adj_b
         return adj_x, adj_theta_a, adj_theta_b
 
-    return SimpleNamespace(read=read, pose=pose, row=row, adj=adj_row)
+    @ti.func
+    def jvp_row(kind, part: Part, a: Pose, b: Pose, dx: vec, da: spin, db: spin):
+        """Return the tangents of a row from those of x_a - x_b, theta_a and theta_b."""
+        dl, dm_a, dm_b, derror = vec(0.0), spin(0.0), spin(0.0), real(0.0)
+        if kind == LINE:
+            y_a, y_b, direction = a.R @ part.anchor_a, b.R @ part.anchor_b, a.R @ part.c
+            dy_a, dy_b = rotate.cross(da, y_a), rotate.cross(db, y_b)
+            e, de = a.x + y_a - b.x - y_b, dx + dy_a - dy_b
+            r_a, r_b = y_a - (1 - part.to_world) * e, y_b + part.to_world * e
+            dr_a, dr_b = dy_a - (1 - part.to_world) * de, dy_b + part.to_world * de
+            dl = rotate.cross(da, direction)
+            dm_a = rotate.moment(dr_a, direction) + rotate.moment(r_a, dl)
+            dm_b = rotate.moment(dr_b, direction) + rotate.moment(r_b, dl)
+            derror = dl.dot(e) + direction.dot(de)
+        else:
+            dm, dangle = turns.jvp(kind, part, a, b, da, db)
+            dm_a = dm
+            dm_b = dm
+            derror = dangle
+        return dl, dm_a, dm_b, derror
+
+    return SimpleNamespace(read=read, pose=pose, row=row, adj=adj_row, jvp=jvp_row)
 
 
 @functools.cache
@@ -234,7 +276,23 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
             at.add_spin_of(adj_pose.theta, i, g_a)
             at.add_spin_of(adj_pose.theta, j, g_b)
 
-    return SimpleNamespace(joint_rows=joint_rows, adj=adj_joint_rows)
+    @ti.func
+    def jvp_joint_rows(table: ti.template(), gain, pose: ti.template(), dpose: ti.template(), drows: ti.template()):
+        for k in range(table.count):
+            i, j = table.links[5 * k], table.links[5 * k + 1]
+            a = f.pose(at.vec_of(pose.x, i), at.rotation_of(pose.q, i))
+            b = f.pose(at.vec_of(pose.x, j), at.rotation_of(pose.q, j))
+            dl, dm_a, dm_b, derror = f.jvp(
+                table.links[5 * k + 2], f.read(table.parts, k), a, b, at.vec_of(dpose.x, i) - at.vec_of(dpose.x, j),
+                at.turn_of(pose.q, dpose.q, i), at.turn_of(pose.q, dpose.q, j),
+            )  # fmt: skip
+            start = k * width
+            at.put_vec(drows.row, start, dl)
+            at.put_spin(drows.row, start + dim, dm_a)
+            at.put_spin(drows.row, start + dim + at.spins, dm_b)
+            drows.target[k] = -gain * derror
+
+    return SimpleNamespace(joint_rows=joint_rows, adj=adj_joint_rows, jvp=jvp_joint_rows)
 
 
 @functools.cache
@@ -258,7 +316,12 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
             f.adj(table, gain, pose, adj_rows, adj_pose)
             add_turns(pose.q, n, adj_pose.theta, adj_pose.q)
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @kernel
+    def tangent(table: table_type, gain: real, pose: pose_type, dpose: pose_type, drows: lines):
+        for _ in range(1):
+            f.jvp(table, gain, pose, dpose, drows)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class JointRows(Function):
@@ -285,6 +348,15 @@ class JointRows(Function):
         turned = flat(arrays.Motion(*adjoints)._replace(theta=adj_theta))
         _kernels(model).adjoint(*_arguments(model), pose, model.bodies, adj_rows, turned)
         return None, *adjoints
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, dposition: Any, dorientation: Any) -> tuple[Any, Any]:
+        model: RigidBodies = ctx.model
+        count, dtype = model.joint_rows, dposition.dtype
+        drow, dtarget = np.empty((count, model.dim + 2 * model.spins), dtype), np.empty(count, dtype)
+        pose, dpose = flat(arrays.Motion(*ctx.saved_tensors)), flat(arrays.Motion(dposition, dorientation))
+        _kernels(model).tangent(*_arguments(model), pose, dpose, flat(arrays.Rows(drow, dtarget)))
+        return drow, dtarget
 
 
 def _arguments(model: RigidBodies) -> tuple[Any, ...]:

@@ -22,7 +22,13 @@ Adjoint, for g_v = adj_v*, g = adj_w*, and in the body's frame lambda = N^-T (-h
     adj_J = w_b (z - h/2 p) - y (h/2 z + lambda) - (adj of A^-1 by 1/J) / J^2
     adj_theta from dR, see inertia.py
 
-with componentwise products. Source: Kahan 1993, Unconventional numerical methods for trajectory calculations; Hirota
+with componentwise products. Tangent, with r = w_b x (J w_b) = N y:
+
+    dv* = dv + h (da + df/m - f dm/m^2)           dw_b = R^T (dw - dtheta x w)
+    dw* = dw + h d(A^-1 tau) - h (dtheta x (R y) + R dy)      dy = N^-1 (dr - dN y)
+
+N is linear in w and, apart from that, in J; d(A^-1 tau) is in inertia.py.
+Source: Kahan 1993, Unconventional numerical methods for trajectory calculations; Hirota
 and Kimura 2000, Discretization of the Euler top.
 """
 
@@ -86,6 +92,19 @@ def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
         return adj_w, adj_theta, adj_J
 
     @ti.func
+    def jvp_gyrate(w: spin, q: quat, J: spin, h: real, dw: spin, dtheta: spin, dJ: spin) -> spin:
+        dchange = spin(0.0)
+        if ti.static(gyroscopic):
+            R = rotate.matrix(q)
+            w_b, dw_b = body.to_body(R, w), body.jvp_to_body(R, w, dtheta, dw)
+            inverse = body.inverse_transposed(newton(w_b, J, h)).transpose()
+            y = inverse @ w_b.cross(J * w_b)
+            dr = dw_b.cross(J * w_b) + w_b.cross(dJ * w_b + J * dw_b)
+            dN_y = (newton(w_b, dJ, h) + h / 2 * body.gyration(dw_b, J)) @ y
+            dchange = -h * (dtheta.cross(R @ y) + R @ (inverse @ (dr - dN_y)))
+        return dchange
+
+    @ti.func
     def kick(v: vec, w: spin, q: quat, f: vec, tau: spin, m: real, J: spin, a: vec, h: real):
         return v + h * (a + f / m), w + h * body.apply(rotate.matrix(q), 1 / J, tau) + gyrate(w, q, J, h)
 
@@ -97,7 +116,17 @@ def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
         gyro_w, gyro_theta, gyro_J = adj_gyrate(w, q, J, h, g)
         return g + gyro_w, adj_theta + gyro_theta, adj_f, adj_tau, -f.dot(adj_f) / m, gyro_J - adj_inverse / (J * J)
 
-    return SimpleNamespace(kick=kick, adj=adj_kick, gyrate=gyrate, adj_gyrate=adj_gyrate)
+    @ti.func
+    def jvp_kick(
+        w: spin, q: quat, f: vec, tau: spin, m: real, J: spin, h: real,
+        dv: vec, dw: spin, dtheta: spin, df: vec, dtau: spin, dm: real, dJ: spin, da: vec,
+    ):  # fmt: skip
+        dspin = body.jvp(rotate.matrix(q), 1 / J, tau, dtheta, -dJ / (J * J), dtau)
+        return dv + h * (da + df / m - dm / (m * m) * f), dw + h * dspin + jvp_gyrate(w, q, J, h, dw, dtheta, dJ)
+
+    return SimpleNamespace(
+        kick=kick, adj=adj_kick, jvp=jvp_kick, gyrate=gyrate, adj_gyrate=adj_gyrate, jvp_gyrate=jvp_gyrate
+    )
 
 
 @functools.cache
@@ -144,7 +173,24 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
             at.add_spin_of(adj_params.inertia, i, g_J)
             at.add_vec(adj_params.gravity, 0, system.free[i] * h * g_v)
 
-    return SimpleNamespace(kick=kick, adj=adj_kick)
+    @ti.func
+    def jvp_kick(
+        system: ti.template(), h, motion: ti.template(), change: ti.template(), params: ti.template(),
+        dmotion: ti.template(), dchange: ti.template(), dparams: ti.template(),
+    ):  # fmt: skip
+        for i in range(system.n):
+            dv, dw = f.jvp(
+                at.spin_of(motion.w, i), at.rotation_of(motion.q, i), at.linear(change.wrench, i),
+                at.angular(change.wrench, i), params.mass[i], at.spin_of(params.inertia, i), system.free[i] * h,
+                at.vec_of(dmotion.v, i), at.spin_of(dmotion.w, i), at.turn_of(motion.q, dmotion.q, i),
+                at.linear(dchange.wrench, i), at.angular(dchange.wrench, i), dparams.mass[i],
+                at.spin_of(dparams.inertia, i), at.vec_at(dparams.gravity, 0),
+            )  # fmt: skip
+            start = i * (dim + at.spins)
+            at.put_vec(dchange.twist, start, dv)
+            at.put_spin(dchange.twist, start + dim, dw)
+
+    return SimpleNamespace(kick=kick, adj=adj_kick, jvp=jvp_kick)
 
 
 @functools.cache
@@ -172,7 +218,15 @@ def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
             f.adj(system, h, motion, change, params, adj_change, adj_motion, adj_params)
             add_turns(motion.q, system.n, adj_motion.theta, adj_motion.q)
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @kernel
+    def tangent(
+        system: bodies_type, h: real, motion: saved, change: forces, params: masses,
+        dmotion: motions, dchange: twists, dparams: loads,
+    ):  # fmt: skip
+        for _ in range(1):
+            f.jvp(system, h, motion, change, params, dmotion, dchange, dparams)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class Kick(Function):
@@ -210,6 +264,24 @@ class Kick(Function):
             flat(arrays.Params(*adj_params)),
         )
         return None, None, adj_v, adj_w, adj_q, adj_wrench, *adj_params
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, __: None, *tangents: Any) -> np.ndarray[Any, Any]:
+        model: RigidBodies = ctx.model
+        w, q, wrench, mass, inertia, _gravity = ctx.saved_tensors
+        dv, dw, dq, dwrench, *dparams = tangents
+        dtwist = np.empty((model.bodies, model.dim + model.spins), dv.dtype)
+        _kernels(model).tangent(
+            _system(model),
+            ctx.h,
+            flat(arrays.Motion(w=w, q=q)),
+            flat(arrays.Change(wrench)),
+            flat(arrays.Params(mass, inertia)),
+            flat(arrays.Motion(v=dv, w=dw, q=dq)),
+            flat(arrays.Change(dwrench, dtwist)),
+            flat(arrays.Params(*dparams)),
+        )
+        return dtwist
 
 
 def _system(model: RigidBodies) -> arrays.System:

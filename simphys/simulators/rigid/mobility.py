@@ -7,7 +7,7 @@
 with the moments m_a, m_b of the row (rows.py), and the inverse inertia in the world frame A^-1 = R diag(1/J) R^T; the
 first two are 0 for a fixed body. R is taken at the time of the row: for joints at the impact that splits the step
 (split_step.py), for contacts it is `attitude` (time_of_impact.py). Adjoint: adj_m = -adj_(1/m) / m^2, and that of A^-1
-m in inertia.py.
+m in inertia.py; so is its tangent, and d(1/m) = -dm / m^2.
 
 If `tracks_momentum`, in variational steps in space: these store the spin w at the time of the forces. A free body keeps
 its angular momentum L = A w while A rotates with it. At the time of a row, with inertia A_t, its spin is A_t^-1 A w.
@@ -160,7 +160,52 @@ def loops(real: Any, dim: int, tracks_momentum: bool) -> SimpleNamespace:
                             at.add_spin_of(adj_impact.theta, body, g_T)
                     at.add_spin(adj_rows.row, m_offset, g_m)
 
-    return SimpleNamespace(mobility=mobility, adj=adj_mobility)
+    @ti.func
+    def jvp_rotation_at(
+        k, side, body, NJ, impact: ti.template(), contacts: ti.template(), dimpact: ti.template(),
+        dcontacts: ti.template(),
+    ):  # fmt: skip
+        """Return the small rotation, at the time of a row, of one of its bodies."""
+        turned = at.spin(0.0)
+        if k >= NJ:
+            r = attitude_index(k, side, NJ) * R
+            turned = rotate.jvp_turn(at.rotation_at(contacts.attitude, r), at.rotation_at(dcontacts.attitude, r))
+        else:
+            turned = at.turn_of(impact.q, dimpact.q, body)
+        return turned
+
+    @ti.func
+    def jvp_mobility(
+        system: ti.template(), rows: ti.template(), contacts: ti.template(), motion: ti.template(),
+        impact: ti.template(), params: ti.template(), drows: ti.template(), dcontacts: ti.template(),
+        dmotion: ti.template(), dimpact: ti.template(), dparams: ti.template(),
+    ):  # fmt: skip
+        for b in range(system.n):
+            drows.inverse_mass[b] = -system.free[b] * dparams.mass[b] / (params.mass[b] * params.mass[b])
+        for k in range(system.NJ + system.M * dim):
+            if is_active(k, system.NJ, contacts.active):
+                for side in range(2):
+                    body, to, is_free = body_of(k, side, system.NJ, system.bodies), (2 * k + side) * S, False
+                    if body >= 0:
+                        is_free = system.free[body] == 1
+                    m_offset = k * W + dim + side * S
+                    m, dm = at.spin_at(rows.row, m_offset), at.spin_at(drows.row, m_offset)
+                    dspin_change, dmoment = at.spin(0.0), dm
+                    if is_free:
+                        T = rotation_at(k, side, body, system.NJ, impact.q, contacts.attitude)
+                        dtheta = jvp_rotation_at(k, side, body, system.NJ, impact, contacts, dimpact, dcontacts)
+                        J, dJ = at.spin_of(params.inertia, body), at.spin_of(dparams.inertia, body)
+                        dinverse = -dJ / (J * J)
+                        dspin_change = f.jvp(T, 1 / J, m, dtheta, dinverse, dm)
+                        if ti.static(tracks_momentum):
+                            now = rotate.matrix(at.rotation_of(motion.q, body))
+                            dnow = at.turn_of(motion.q, dmotion.q, body)
+                            dmoment = f.jvp(now, J, f.apply(T, 1 / J, m), dnow, dJ, dspin_change)
+                            dspin_change = f.jvp(now, 1 / J, m, dnow, dinverse, dm)
+                    at.put_spin(drows.spin_change, to, dspin_change)
+                    at.put_spin(drows.moment, to, dmoment)
+
+    return SimpleNamespace(mobility=mobility, adj=adj_mobility, jvp=jvp_mobility)
 
 
 @functools.cache
@@ -199,7 +244,15 @@ def kernels(real: Any, dim: int, tracks_momentum: bool) -> SimpleNamespace:
             add_turns(impact.q, system.n, adj_impact.theta, adj_impact.q)
             add_turns(contacts.attitude, 2 * system.M, adj_turns.attitude, adj_attitude)
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @kernel
+    def tangent(
+        system: system_of_rows, rows: directions, contacts: attitudes, motion: still, impact: met, params: masses,
+        drows: all_rows, dturns: turns, dmotion: still, dimpact: met, dparams: masses,
+    ):  # fmt: skip
+        for _ in range(1):
+            f.jvp(system, rows, contacts, motion, impact, params, drows, dturns, dmotion, dimpact, dparams)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class Mobility(Function):
@@ -250,6 +303,27 @@ class Mobility(Function):
             *flatten(adj_attitude),
         )
         return None, None, *adjoints
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, __: None, *tangents: Any) -> tuple[Any, ...]:
+        model: RigidBodies = ctx.model
+        active, row, q, q_impact, attitude, mass, inertia = ctx.saved_tensors
+        drow, dq, dq_impact, dattitude, *dparams = tangents
+        found = np.empty(model.bodies, row.dtype), *np.zeros((2, model.rows, 2 * model.spins), row.dtype)
+        _kernels(model).tangent(
+            _system(model),
+            flat(arrays.Rows(row)),
+            flat(arrays.Contacts(attitude=attitude, active=active)),
+            flat(arrays.Motion(q=q)),
+            flat(arrays.Impact(q=q_impact)),
+            flat(arrays.Params(mass, inertia)),
+            flat(arrays.Rows(drow, None, None, None, *found)),
+            flat(arrays.Contacts(attitude=dattitude)),
+            flat(arrays.Motion(q=dq)),
+            flat(arrays.Impact(q=dq_impact)),
+            flat(arrays.Params(*dparams)),
+        )
+        return found
 
 
 def _system(model: RigidBodies) -> arrays.System:

@@ -14,7 +14,12 @@ k strength of the motor, d damping. Adjoint, for the adjoints (g_a, h_a), (g_b, 
     adj_l = s (g_a - g_b) + adj_u (v_a - v_b)        adj_v_a = -adj_v_b = adj_u l
     adj_ma = s h_a + adj_u w_a    adj_mb = -s h_b - adj_u w_b    adj_w_a = adj_u m_a    adj_w_b = -adj_u m_b
 
-then the adjoint of the row. Source: virtual power, s u is the power given to the bodies; the adjoint is the transpose.
+then the adjoint of the row. Tangent, from that of the row:
+
+    du = dl.(v_a - v_b) + l.(dv_a - dv_b) + dm_a.w_a + m_a.dw_a - dm_b.w_b - m_b.dw_b
+    ds = action dk + k daction - u dd - d du         of force and torques: s dl + l ds, s dm + m ds
+
+Source: virtual power, s u is the power given to the bodies; the adjoint is the transpose.
 """
 
 import functools
@@ -108,7 +113,36 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
             at.add_spin_of(adj_motion.w, i, adj_u * m_a)
             at.add_spin_of(adj_motion.w, j, -adj_u * m_b)
 
-    return SimpleNamespace(joint_force=joint_force, adj=adj_joint_force)
+    @ti.func
+    def jvp_joint_force(
+        table: ti.template(), motion: ti.template(), action: ti.template(), params: ti.template(),
+        dmotion: ti.template(), daction: ti.template(), dparams: ti.template(), dchange: ti.template(),
+    ):  # fmt: skip
+        for k in range(table.count):
+            i, j, kind = table.links[5 * k], table.links[5 * k + 1], table.links[5 * k + 2]
+            joint, motor = table.links[5 * k + 3], table.links[5 * k + 4]
+            a = f.pose(at.vec_of(motion.x, i), at.rotation_of(motion.q, i))
+            b = f.pose(at.vec_of(motion.x, j), at.rotation_of(motion.q, j))
+            direction, m_a, m_b, _ = f.row(kind, f.read(table.parts, k), a, b)
+            dl, dm_a, dm_b, _ = f.jvp(
+                kind, f.read(table.parts, k), a, b, at.vec_of(dmotion.x, i) - at.vec_of(dmotion.x, j),
+                at.turn_of(motion.q, dmotion.q, i), at.turn_of(motion.q, dmotion.q, j),
+            )  # fmt: skip
+            v_ab = at.vec_of(motion.v, i) - at.vec_of(motion.v, j)
+            w_a, w_b = at.spin_of(motion.w, i), at.spin_of(motion.w, j)
+            u = direction.dot(v_ab) + m_a.dot(w_a) - m_b.dot(w_b)
+            du = dl.dot(v_ab) + direction.dot(at.vec_of(dmotion.v, i) - at.vec_of(dmotion.v, j))
+            du += dm_a.dot(w_a) + m_a.dot(at.spin_of(dmotion.w, i))
+            du -= dm_b.dot(w_b) + m_b.dot(at.spin_of(dmotion.w, j))
+            s = -params.joint_damping[joint] * u
+            ds = -dparams.joint_damping[joint] * u - params.joint_damping[joint] * du
+            if motor >= 0:
+                s += params.motor_strength[motor] * action[motor]
+                ds += dparams.motor_strength[motor] * action[motor] + params.motor_strength[motor] * daction[motor]
+            at.add_twist(dchange.wrench, i, s * dl + ds * direction, s * dm_a + ds * m_a)
+            at.add_twist(dchange.wrench, j, -s * dl - ds * direction, -s * dm_b - ds * m_b)
+
+    return SimpleNamespace(joint_force=joint_force, adj=adj_joint_force, jvp=jvp_joint_force)
 
 
 @functools.cache
@@ -134,7 +168,15 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
             f.adj(table, motion, action, params, adj_change, adj_motion, adj_action, adj_params)
             add_turns(motion.q, n, adj_motion.theta, adj_motion.q)
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @kernel
+    def tangent(
+        table: table_type, motion: motion_type, action: reals, params: drives,
+        dmotion: motion_type, daction: reals, dparams: drives, dchange: forces,
+    ):  # fmt: skip
+        for _ in range(1):
+            f.jvp(table, motion, action, params, dmotion, daction, dparams, dchange)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class JointForce(Function):
@@ -161,6 +203,14 @@ class JointForce(Function):
         forces, turned = flat(arrays.Change(adj_wrench)), adj_motion._replace(theta=adj_theta)
         _kernels(model).adjoint(_table(model), model.bodies, motion, *others, forces, turned, *adj_others)
         return None, *adjoints
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
+        model: RigidBodies = ctx.model
+        dwrench = np.zeros((model.bodies, model.dim + model.spins), tangents[0].dtype)
+        values, dvalues = _records(*ctx.saved_tensors), _records(*tangents)
+        _kernels(model).tangent(_table(model), *values, *dvalues, flat(arrays.Change(dwrench)))
+        return dwrench
 
 
 def _records(x: Any, q: Any, v: Any, w: Any, action: Any, strength: Any, damping: Any) -> tuple[Any, ...]:

@@ -51,6 +51,7 @@ import numpy as np
 
 from simphys.autograd import Tensor
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import rotation as rotation_
 
 
 @functools.cache
@@ -60,6 +61,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     spins = 1 if dim == 2 else 3
     rotations = 1 if dim == 2 else 4
     both = dim + spins
+    turn = rotation_.functions(real, dim).jvp_turn
     vec, spin, rotation = ti.types.vector(dim, real), ti.types.vector(spins, real), ti.types.vector(rotations, real)
 
     @ti.func
@@ -141,6 +143,20 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return r
 
     @ti.func
+    def drotation_of(da: ti.template(), body) -> rotation:
+        """Read the tangent of row `body` of [n, R]; 0 for the world."""
+        r = rotation(0.0)
+        if body >= 0:
+            for c in ti.static(range(rotations)):
+                r[c] = da[body * rotations + c]
+        return r
+
+    @ti.func
+    def turn_of(a: ti.template(), da: ti.template(), body) -> spin:
+        """Return the small rotation of row `body` of [n, R] due to the tangent; 0 for the world."""
+        return turn(rotation_of(a, body), drotation_of(da, body))
+
+    @ti.func
     def add_vec_of(a: ti.template(), body, r: vec):
         """Add to row `body` of [n, dim]; ignore the world."""
         if body >= 0:
@@ -186,7 +202,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         vec_at=vec_at, spin_at=spin_at, rotation_at=rotation_at, put_vec=put_vec, put_spin=put_spin,
         put_rotation=put_rotation, add_vec=add_vec, add_spin=add_spin,
         vec_of=vec_of, spin_of=spin_of, rotation_of=rotation_of, add_vec_of=add_vec_of, add_spin_of=add_spin_of,
-        linear=linear, angular=angular, add_twist=add_twist,
+        linear=linear, angular=angular, add_twist=add_twist, drotation_of=drotation_of, turn_of=turn_of,
     )  # fmt: skip
 
 

@@ -7,6 +7,8 @@ al. 2019, On the Continuity of Rotation Representations). Adjoint, for g of the 
 
     adj_x_i = scale g_x_i - (g_goal + scale sum over j of g_x_j) / n      adj_theta_i = sum_k (R_i e_k) x g_k_i
     adj_v_i = scale g_v_i      adj_w_i = scale g_w_i
+
+Tangent: that of R_i e_k is dtheta_i x (R_i e_k), the rest is linear.
 """
 
 import functools
@@ -69,7 +71,23 @@ def loops(real: Any, dim: int, controller: Controller) -> SimpleNamespace:
             at.add_vec_of(adj_motion.v, i, scale * at.vec_at(adj_s, g + dim * dim))
             at.add_spin_of(adj_motion.w, i, scale * at.spin_at(adj_s, g + dim * dim + dim))
 
-    return SimpleNamespace(sense=sense, adj_sense=adj_sense)
+    @ti.func
+    def jvp_sense(n, motion: ti.template(), s: ti.template(), dmotion: ti.template(), ds: ti.template()):
+        """Compute the tangent; `s` is the result of the forward loop."""
+        total = vec(0.0)
+        for i in range(n):
+            total += at.vec_of(dmotion.x, i)
+        dc = total / n
+        for i in range(n):
+            start, turn = i * own, at.turn_of(motion.q, dmotion.q, i)
+            at.put_vec(ds, start, scale * (at.vec_of(dmotion.x, i) - dc))
+            for k in range(1, dim):
+                at.put_vec(ds, start + k * dim, rotate.cross(turn, at.vec_at(s, start + k * dim)))
+            at.put_vec(ds, start + dim * dim, scale * at.vec_of(dmotion.v, i))
+            at.put_spin(ds, start + dim * dim + dim, scale * at.spin_of(dmotion.w, i))
+        at.put_vec(ds, n * own, -dc)
+
+    return SimpleNamespace(sense=sense, adj_sense=adj_sense, jvp_sense=jvp_sense)
 
 
 @functools.cache
@@ -94,7 +112,13 @@ def kernels(real: Any, dim: int, controller: Controller) -> SimpleNamespace:
             f.adj_sense(n, s, adj_s, adj_motion)
             add_turns(q, n, adj_motion.theta, adj_motion.q)
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @kernel
+    def tangent(n: ti.i32, motion: motion_type, s: reals, dmotion: motion_type, ds: reals):
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            f.jvp_sense(n, motion, s, dmotion, ds)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class Sense(Function):
@@ -116,6 +140,15 @@ class Sense(Function):
         adj_motion = flat(arrays.Motion(*adjoints)._replace(theta=adj_theta))
         _kernels(model).adjoint(model.bodies, *flatten(state[1], row, adj_row), adj_motion)
         return None, *adjoints
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
+        model: RigidBodies = ctx.model
+        *state, row = ctx.saved_tensors
+        drow = np.empty(model.senses, tangents[0].dtype)
+        motion, dmotion = flat(arrays.Motion(*state)), flat(arrays.Motion(*tangents))
+        _kernels(model).tangent(model.bodies, motion, *flatten(row), dmotion, drow)
+        return drow
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

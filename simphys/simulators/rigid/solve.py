@@ -48,6 +48,14 @@ def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
         solver=types.part(arrays.Solver, "impulse record speed phase_target delta_v"),
     )
 
+    dmember = record(
+        arrays.Member,
+        **shared,
+        stage=motion,
+        contacts=types.part(arrays.Contacts, "time"),
+        solver=types.part(arrays.Solver, "impulse record speed phase_target delta_v"),
+    )
+
     @kernel
     def forward(h: real, before: real, system: system_type, given: member):
         ti.loop_config(serialize=True)
@@ -61,7 +69,13 @@ def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
             f.adj(h, before, system, given, adj_given)
             add_turns(given.stage.q, system.n, adj_given.stage.theta, adj_given.stage.q)
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @kernel
+    def tangent(h: real, before: real, system: system_type, given: member, dgiven: dmember):
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            f.jvp(h, before, system, given, dgiven)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class Solve(Function):
@@ -111,6 +125,21 @@ class Solve(Function):
         turned = adj_member.stage._replace(theta=np.zeros((model.bodies, model.spins), adj_new.dtype))
         _kernels(model).adjoint(*_constants(model), flat(member), flat(adj_member._replace(stage=turned)))
         return None, None, None, *found
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, __: None, ___: None, *tangents: Any) -> tuple[Any, ...]:
+        model: RigidBodies = ctx.model
+        active, first, *saved = ctx.saved_tensors
+        inputs, real = saved[:14], tangents[0].dtype
+        scratch = arrays.Solver(*[each.data.copy() for each in saved[14:]])
+        names = ("impulse", "record", "speed", "phase_target", "delta_v")
+        dsolver = arrays.Solver(**{name: np.zeros(getattr(scratch, name).shape, real) for name in names})
+        dnew, dshift, *unused = np.zeros((4, model.bodies, model.dim + model.spins), real)
+        member = _member(inputs, scratch, states=(active, first), results=unused)
+        _kernels(model).tangent(
+            *_constants(model), flat(member), flat(_member(tangents, dsolver, results=(dnew, dshift)))
+        )
+        return dnew, dshift, dsolver.impulse
 
 
 def _member(inputs: Sequence[Any], solver: arrays.Solver, *, states: Any = (None, None), results: Any = ()) -> Any:

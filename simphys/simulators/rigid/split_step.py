@@ -9,7 +9,8 @@ rest have their directions of that moment. Impulses act along them. Their rotati
 the change of velocities by constraint forces until then. A fixed body has its pose at the forces.
 
 Adjoint: adj_tau = adj_s / h + adj_x_t.v + p.w, adj_v = tau adj_x_t, adj_w = tau p, where adj_q and p, the adjoint of
-tau w, are those of advance (numerics/rotation.py).
+tau w, are those of advance (numerics/rotation.py). Tangent: ds = dtau / h, dx_t = dx + dtau v + tau dv, and that of
+advance with dtau w + tau dw.
 """
 
 import functools
@@ -77,7 +78,26 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 g_tau = adj_impact.fraction[b] / h + g_x.dot(at.linear(change.twist, b)) + g_phi.dot(w)
                 adj_contacts.time[c] = adj_contacts.time[c] + g_tau
 
-    return SimpleNamespace(split_step=split_step, adj=adj_split_step)
+    @ti.func
+    def jvp_split_step(
+        n, h, motion: ti.template(), change: ti.template(), contacts: ti.template(),
+        dmotion: ti.template(), dchange: ti.template(), dcontacts: ti.template(), dimpact: ti.template(),
+    ):  # fmt: skip
+        for b in range(n):
+            tau, dtau, c = real(0.0), real(0.0), ti.cast(contacts.first[b], ti.i32)
+            if c >= 0:
+                tau = contacts.time[c]
+                dtau = dcontacts.time[c]
+            dimpact.fraction[b] = dtau / h
+            dx = at.vec_of(dmotion.x, b) + dtau * at.linear(change.twist, b) + tau * at.linear(dchange.twist, b)
+            at.put_vec(dimpact.x, b * dim, dx)
+            w, dw = at.angular(change.twist, b), at.angular(dchange.twist, b)
+            dq = rotate.jvp_advance(
+                at.rotation_of(motion.q, b), tau * w, at.drotation_of(dmotion.q, b), dtau * w + tau * dw
+            )  # fmt: skip
+            at.put_rotation(dimpact.q, b * at.rotations, dq)
+
+    return SimpleNamespace(split_step=split_step, adj=adj_split_step, jvp=jvp_split_step)
 
 
 @functools.cache
@@ -111,7 +131,15 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
             f.adj(n, h, motion, change, contacts, impact, adj_impact, adj_motion, adj_change, adj_contacts)
             add_turns(motion.q, n, adj_motion.theta, adj_motion.q)
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @kernel
+    def tangent(
+        n: ti.i32, h: real, motion: still, change: twists, contacts: impacts,
+        dmotion: pose_type, dchange: twists, dcontacts: times, dimpact: met,
+    ):  # fmt: skip
+        for _ in range(1):
+            f.jvp(n, h, motion, change, contacts, dmotion, dchange, dcontacts, dimpact)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class SplitStep(Function):
@@ -161,6 +189,25 @@ class SplitStep(Function):
             flat(arrays.Contacts(time=adj_time)),
         )
         return None, None, *found
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, __: None, *tangents: Any) -> tuple[Any, ...]:
+        model: RigidBodies = ctx.model
+        orientation, twist, time, first, _q_impact = ctx.saved_tensors
+        dx, dq, dtwist, dtime = tangents
+        found = np.empty_like(dx), np.empty_like(dq), np.empty(model.bodies, dx.dtype)
+        _kernels(model).tangent(
+            model.bodies,
+            model.dt,
+            flat(arrays.Motion(q=orientation)),
+            flat(arrays.Change(twist=twist)),
+            flat(arrays.Contacts(time=time, first=first)),
+            flat(arrays.Motion(dx, dq)),
+            flat(arrays.Change(twist=dtwist)),
+            flat(arrays.Contacts(time=dtime)),
+            flat(arrays.Impact(*found)),
+        )
+        return found
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

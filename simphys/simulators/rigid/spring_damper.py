@@ -7,7 +7,11 @@ With r_a, r_b the arms from either centre to its point, d the vector from the po
 the force f(d, z) of `simphys.numerics.spring` acts on a, and -f on b, at their points. Its adjoints adj_d and adj_z are
 those for adj_f = g_a - g_b + h_a x r_a - h_b x r_b, where (g_a, h_a), (g_b, h_b) are the adjoints of force and torque
 on a and b. The arm of a gets adj_ra = f x h_a - adj_d - adj_z x w_a, b's the opposite; adj_theta = r x adj_r and
-adj_w_a = -r_a x adj_z.
+adj_w_a = -r_a x adj_z. Tangents, with dr = dtheta x r:
+
+    dd = dx_b + dr_b - dx_a - dr_a      dz = (dv_b + dw_b x r_b + w_b x dr_b) - (dv_a + dw_a x r_a + w_a x dr_a)
+
+and that of the moment r x f is dr x f + r x df.
 """
 
 import functools
@@ -93,7 +97,32 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
             adj_params.spring_damping[s] = adj_params.spring_damping[s] + adj_c
             adj_params.spring_length[s] = adj_params.spring_length[s] + adj_L
 
-    return SimpleNamespace(spring_damper=spring_damper, adj=adj_spring_damper)
+    @ti.func
+    def jvp_rate(motion: ti.template(), dmotion: ti.template(), body, r: vec, dr: vec) -> vec:
+        drate = at.vec_of(dmotion.v, body) + rotate.cross(at.spin_of(dmotion.w, body), r)
+        return drate + rotate.cross(at.spin_of(motion.w, body), dr)
+
+    @ti.func
+    def jvp_spring_damper(
+        springs: ti.template(), motion: ti.template(), params: ti.template(), dmotion: ti.template(),
+        dparams: ti.template(), dchange: ti.template(),
+    ):  # fmt: skip
+        for s in range(springs.count):
+            i, j = springs.bodies[2 * s], springs.bodies[2 * s + 1]
+            r_a, r_b = arm(springs.anchors, 2 * s, motion.q, i), arm(springs.anchors, 2 * s + 1, motion.q, j)
+            dr_a = rotate.cross(at.turn_of(motion.q, dmotion.q, i), r_a)
+            dr_b = rotate.cross(at.turn_of(motion.q, dmotion.q, j), r_b)
+            d = at.vec_of(motion.x, j) + r_b - at.vec_of(motion.x, i) - r_a
+            dd = at.vec_of(dmotion.x, j) + dr_b - at.vec_of(dmotion.x, i) - dr_a
+            z = rate(motion, j, r_b) - rate(motion, i, r_a)
+            dz = jvp_rate(motion, dmotion, j, r_b, dr_b) - jvp_rate(motion, dmotion, i, r_a, dr_a)
+            k, c, L = params.spring_stiffness[s], params.spring_damping[s], params.spring_length[s]
+            dk, dc, dL = dparams.spring_stiffness[s], dparams.spring_damping[s], dparams.spring_length[s]
+            F, dF = f.force(d, z, k, c, L), f.jvp(d, z, k, c, L, dd, dz, dk, dc, dL)
+            at.add_twist(dchange.wrench, i, dF, rotate.moment(dr_a, F) + rotate.moment(r_a, dF))
+            at.add_twist(dchange.wrench, j, -dF, -rotate.moment(dr_b, F) - rotate.moment(r_b, dF))
+
+    return SimpleNamespace(spring_damper=spring_damper, adj=adj_spring_damper, jvp=jvp_spring_damper)
 
 
 @functools.cache
@@ -119,7 +148,14 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
             f.adj(springs, motion, params, adj_change, adj_motion, adj_params)
             add_turns(motion.q, n, adj_motion.theta, adj_motion.q)
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @kernel
+    def tangent(
+        springs: springs_type, motion: motion_type, params: law, dmotion: motion_type, dparams: law, dchange: forces,
+    ):  # fmt: skip
+        for _ in range(1):
+            f.jvp(springs, motion, params, dmotion, dparams, dchange)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class SpringDamper(Function):
@@ -145,6 +181,14 @@ class SpringDamper(Function):
         forces, turned = flat(arrays.Change(adj_wrench)), adj_motion._replace(theta=adj_theta)
         _kernels(model).adjoint(springs(model), model.bodies, *_records(*ctx.saved_tensors), forces, turned, adj_params)
         return None, *adjoints
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
+        model: RigidBodies = ctx.model
+        dwrench = np.zeros((model.bodies, model.dim + model.spins), tangents[0].dtype)
+        values, dvalues = _records(*ctx.saved_tensors), _records(*tangents)
+        _kernels(model).tangent(springs(model), *values, *dvalues, flat(arrays.Change(dwrench)))
+        return dwrench
 
 
 def _records(x: Any, q: Any, v: Any, w: Any, stiffness: Any, damping: Any, length: Any) -> tuple[Any, Any]:

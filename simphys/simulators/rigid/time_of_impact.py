@@ -30,6 +30,10 @@ the adjoint p by the pose at tau (geometry/pair.py, and adj_attitude) is first t
 For contacts at rest, adj_tau goes to the impact that sets their time, and the adjoint of the gap to the pose at the
 forces.
 
+Tangent: with dp = (dx, dtheta) at fixed tau, dtau = -(n.dx_a - n.dx_b + (r_a x n).dtheta_a - (r_b x n).dtheta_b) / u if
+tau solves g(tau) = 0, that of the impact for contacts at rest that it times, else 0. Then dp + V dtau is the tangent of
+the pose at tau, from which follow those of gap and frame.
+
 At the kinks, g = h max(-u, v_rest) is no contact; u = -v_rest and tau = t_0 - 2 h are at rest. At a graze, u(tau) = 0,
 the derivative is unbounded. Source: time of impact in a step, Hu et al. 2020, DiffTaichi, section 4; its effect on
 derivatives, Bernardo et al. 2008, Piecewise-smooth Dynamical Systems, section 2.5.
@@ -261,7 +265,72 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                         at.add_spin_of(adj_motion.theta, body, rotate.adj_theta(still, g_q))
                         at.add_twist(adj_change.twist, body, (1 - 2 * second) * tau * p_d, tau * g_phi)
 
-    return SimpleNamespace(time_of_impact=time_of_impact, adj=adj_time_of_impact)
+    @ti.func
+    def jvp_contact_at(
+        c, tau, dtau, gap, n, constants: ti.template(), i, j, motion: ti.template(), change: ti.template(),
+        dmotion: ti.template(), dchange: ti.template(), kind,
+    ):  # fmt: skip
+        """Return the tangents of gap, n, r_a and r_b at a time tau."""
+        w_a, w_b = at.angular(change.twist, i), at.angular(change.twist, j)
+        dw_a, dw_b = at.angular(dchange.twist, i), at.angular(dchange.twist, j)
+        q_a, q_b = at.rotation_of(motion.q, i), at.rotation_of(motion.q, j)
+        rotated_a, rotated_b = rotate.advance(q_a, tau * w_a), rotate.advance(q_b, tau * w_b)
+        drotated_a = rotate.jvp_advance(q_a, tau * w_a, at.drotation_of(dmotion.q, i), tau * dw_a + dtau * w_a)
+        drotated_b = rotate.jvp_advance(q_b, tau * w_b, at.drotation_of(dmotion.q, j), tau * dw_b + dtau * w_b)
+        a = part.read(constants, 2 * c * numbers, rotate.matrix(rotated_a))
+        b = part.read(constants, (2 * c + 1) * numbers, rotate.matrix(rotated_b))
+        dd = centre_offset(dmotion, dchange.twist, i, j, tau)
+        dd += dtau * (at.linear(change.twist, i) - at.linear(change.twist, j))
+        dgap, dn, dr_a, dr_b = real(0.0), vec(0.0), vec(0.0), vec(0.0)
+        da, db = rotate.jvp_turn(rotated_a, drotated_a), rotate.jvp_turn(rotated_b, drotated_b)
+        if gap < pair.FAR:
+            dgap, dn, dr_a, dr_b = f.jvp(kind, centre_offset(motion, change.twist, i, j, tau), a, b, gap, n, dd, da, db)
+        return dgap, dn, dr_a, dr_b, drotated_a, drotated_b, dd, da, db
+
+    @ti.func
+    def jvp_time_of_impact(
+        candidates: ti.template(), system: ti.template(), motion: ti.template(), change: ti.template(),
+        contacts: ti.template(), dmotion: ti.template(), dchange: ti.template(), dcontacts: ti.template(),
+    ):  # fmt: skip
+        """Compute the tangents of the results `contacts`."""
+        for rest_pass in range(2):  # impacts come first, as they time contacts at rest
+            for c in range(candidates.count):
+                i, j, start, tau = candidates.body_a[c], candidates.body_b[c], c * 3 * dim, contacts.time[c]
+                is_impact, is_timed, dtau = contacts.active[c] == IMPACT, False, real(0.0)
+                impact = island.block_impact(system.NJ + c, system.bodies, contacts.first)
+                g, n = contacts.gap[c], at.vec_at(contacts.frame, start)
+                r_a, r_b = at.vec_at(contacts.frame, start + dim), at.vec_at(contacts.frame, start + 2 * dim)
+                if contacts.active[c] == REST and impact >= 0:  # noqa: SIM102 - read only if it exists
+                    if tau == contacts.time[impact]:
+                        is_timed = True
+                        dtau = dcontacts.time[impact]
+                        d = centre_offset(motion, change.twist, i, j, tau)
+                        g = n.dot(d + r_a - r_b)
+                if is_impact == (rest_pass == 0):
+                    for settled in range(ti.select(is_impact, 2, 1)):  # at fixed tau, which gives dtau; then with it
+                        dgap, dn, dr_a, dr_b, drotated_a, drotated_b, dd, da, db = jvp_contact_at(
+                            c, tau, dtau, g, n, candidates.constants, i, j, motion, change, dmotion, dchange,
+                            candidates.kind[c],
+                        )  # fmt: skip
+                        if is_impact and settled == 0:
+                            approach = n.dot(dd) + rotate.moment(r_a, n).dot(da) - rotate.moment(r_b, n).dot(db)
+                            dtau = -approach / speed(contacts.frame, start, change.twist, i, j)
+                        dcontacts.gap[c] = dgap
+                        at.put_vec(dcontacts.frame, start, dn)
+                        at.put_vec(dcontacts.frame, start + dim, dr_a)
+                        at.put_vec(dcontacts.frame, start + 2 * dim, dr_b)
+                        at.put_rotation(dcontacts.attitude, 2 * c * R, drotated_a)
+                        at.put_rotation(dcontacts.attitude, (2 * c + 1) * R, drotated_b)
+                        dcontacts.time[c] = dtau
+                    if is_timed:
+                        normal = at.vec_at(contacts.gap_normal, c * dim)
+                        dgap, _n, _r_a, _r_b, _q_a, _q_b, _d, _a, _b = jvp_contact_at(
+                            c, 0.0, 0.0, contacts.gap[c], normal, candidates.constants, i, j, motion, change, dmotion,
+                            dchange, candidates.kind[c],
+                        )  # fmt: skip
+                        dcontacts.gap[c] = dgap
+
+    return SimpleNamespace(time_of_impact=time_of_impact, adj=adj_time_of_impact, jvp=jvp_time_of_impact)
 
 
 @functools.cache
@@ -296,7 +365,15 @@ def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
             f.adj(candidates, system, motion, change, contacts, adj_contacts, adj_motion, adj_change)
             add_turns(motion.q, system.n, adj_motion.theta, adj_motion.q)
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @kernel
+    def tangent(
+        candidates: candidates_type, system: blocks, motion: pose_type, change: twists, contacts: found,
+        dmotion: pose_type, dchange: twists, dcontacts: distances,
+    ):  # fmt: skip
+        for _ in range(1):
+            f.jvp(candidates, system, motion, change, contacts, dmotion, dchange, dcontacts)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class TimeOfImpact(Function):
@@ -349,6 +426,22 @@ class TimeOfImpact(Function):
             flat(arrays.Change(twist=adj_twist)),
         )
         return None, *found
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, dx: Any, dq: Any, dtwist: Any) -> tuple[Any, ...]:
+        model: RigidBodies = ctx.model
+        x, q, twist, *contacts = ctx.saved_tensors
+        found = [np.zeros_like(each.data) for each in contacts[:4]]
+        _kernels(model).tangent(
+            *_constants(model),
+            flat(arrays.Motion(x, q)),
+            flat(arrays.Change(twist=twist)),
+            flat(arrays.Contacts(*contacts)),
+            flat(arrays.Motion(dx, dq)),
+            flat(arrays.Change(twist=dtwist)),
+            flat(arrays.Contacts(*found)),
+        )
+        return *found, None, None
 
 
 def _constants(model: RigidBodies) -> tuple[Any, ...]:

@@ -21,7 +21,10 @@ theorem gives lambda = (dG/dphi)^-T p, with which
 
     adj_(R^T L) = h/2 lambda     adj_J = -phi (c lambda + lambda x phi)
 
-and the rest are products of rotations, whose adjoints are in inertia.py and numerics/rotation.py.
+and the rest are products of rotations, whose adjoints are in inertia.py and numerics/rotation.py. Tangent:
+
+    dphi = (dG/dphi)^-1 (h/2 (dJ w_b + J dw_b) - c dJ phi - phi x (dJ phi)),    w_b = R^T w,    dc = -phi.dphi / c
+
 Source: Moser and Veselov 1991, Discrete versions of some classical integrable systems; Lee, Leok and McClamroch 2007,
 Lie group variational integrators for the full body problem; in quaternions Manchester and Peck 2016.
 """
@@ -59,7 +62,11 @@ def in_plane(real: Any) -> SimpleNamespace:
         """Return the adjoints of q, w, J and turn."""
         return g_q, h * g_q + g_w, one(0.0), -g_q
 
-    return SimpleNamespace(rotate=rotate, adj=adj_rotate)
+    @ti.func
+    def jvp_rotate(q: one, w: one, J: one, h: real, turn: one, dq: one, dw: one, dJ: one, dturn: one):
+        return dq + h * dw - dturn, dw
+
+    return SimpleNamespace(rotate=rotate, adj=adj_rotate, jvp=jvp_rotate)
 
 
 @functools.cache
@@ -119,4 +126,21 @@ def in_space(real: Any) -> SimpleNamespace:
         adj_J -= adj_inverse / (J * J) + phi * (c * lam + lam.cross(phi))
         return adj_q + rotation_.adj_turn(q, adj_theta), adj_w, adj_J, -adj_back
 
-    return SimpleNamespace(rotate=rotate, adj=adj_rotate)
+    @ti.func
+    def jvp_rotate(q: quat, w: vec, J: vec, h: real, turn: vec, dq: quat, dw: vec, dJ: vec, dturn: vec):
+        R, dtheta = rotation_.matrix(q), rotation_.jvp_turn(q, dq)
+        L, w_b = body.apply(R, J, w), R.transpose() @ w
+        dL, dw_b = body.jvp(R, J, w, dtheta, dJ, dw), body.jvp_to_body(R, w, dtheta, dw)
+        phi, inverse_T = solve(w_b, J, h)
+        c = ti.sqrt(1 - phi.dot(phi))
+        dphi = inverse_T.transpose() @ (h / 2 * (dJ * w_b + J * dw_b) - c * dJ * phi - phi.cross(dJ * phi))
+        increment = quaternion_.with_scalar(c, R @ phi)
+        dincrement = quaternion_.with_scalar(-phi.dot(dphi) / c, dtheta.cross(R @ phi) + R @ dphi)
+        rotated = quaternion_.product(increment, q)
+        drotated = quaternion_.jvp_product(increment, q, dincrement, dq)
+        q_new = rotation_.advance(rotated, -turn)
+        dq_new = rotation_.jvp_advance(rotated, -turn, drotated, -dturn)
+        dtheta_new = rotation_.jvp_turn(q_new, dq_new)
+        return dq_new, body.jvp(rotation_.matrix(q_new), 1 / J, L, dtheta_new, -dJ / (J * J), dL)
+
+    return SimpleNamespace(rotate=rotate, adj=adj_rotate, jvp=jvp_rotate)

@@ -17,6 +17,9 @@ of the free rows, the others are 0. By the implicit function theorem,
 
     adj_m = -p     adj_u = -s p - lambda w     adj_v = t p + mu w
 
+In the tangent, ds and dt solve the same system with -(dw_0.u + w.du) and dw_0.v + w.dv in place of adj_s and adj_t,
+where dw_0 = dm + s du - t dv.
+
 At the kinks: an end that is just reached counts as held; for parallel segments the derivative of the closest points
 does not exist, so t is held and only s is free.
 Source: Ericson 2005, Real-Time Collision Detection, section 5.1.9; parallel segments and the adjoint are derived here.

@@ -90,7 +90,32 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                 at.add_spin_of(adj_motion.theta, i, adj_theta_a)
                 at.add_spin_of(adj_motion.theta, j, adj_theta_b)
 
-    return SimpleNamespace(contacts=contacts, adj=adj_contacts)
+    @ti.func
+    def jvp_contacts(
+        candidates: ti.template(), motion: ti.template(), found: ti.template(), dmotion: ti.template(),
+        dfound: ti.template(),
+    ):  # fmt: skip
+        """Compute the tangents of the results `found`; those of inactive pairs are 0."""
+        for c in range(candidates.count):
+            start, i, j = c * 3 * dim, candidates.body_a[c], candidates.body_b[c]
+            dgap, dn, dr_a, dr_b = real(0.0), at.vec(0.0), at.vec(0.0), at.vec(0.0)
+            if found.gap[c] < pair.FAR:
+                a, b = (
+                    feature_of(c, 0, i, candidates.constants, motion.q),
+                    feature_of(c, 1, j, candidates.constants, motion.q),
+                )
+                dgap, dn, dr_a, dr_b = f.jvp(
+                    candidates.kind[c], at.vec_of(motion.x, i) - at.vec_of(motion.x, j), a, b,
+                    found.gap[c], at.vec_at(found.frame, start),
+                    at.vec_of(dmotion.x, i) - at.vec_of(dmotion.x, j),
+                    at.turn_of(motion.q, dmotion.q, i), at.turn_of(motion.q, dmotion.q, j),
+                )  # fmt: skip
+            dfound.gap[c] = dgap
+            at.put_vec(dfound.frame, start, dn)
+            at.put_vec(dfound.frame, start + dim, dr_a)
+            at.put_vec(dfound.frame, start + 2 * dim, dr_b)
+
+    return SimpleNamespace(contacts=contacts, adj=adj_contacts, jvp=jvp_contacts)
 
 
 @functools.cache
@@ -117,7 +142,14 @@ def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         for _ in range(1):
             add_turns(pose.q, n, adj_pose.theta, adj_pose.q)
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @kernel
+    def tangent(
+        candidates: candidates_type, pose: pose_type, found: distances, dpose: pose_type, dfound: distances,
+    ):  # fmt: skip
+        for _ in range(1):
+            f.jvp(candidates, pose, found, dpose, dfound)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class Contacts(Function):
@@ -152,6 +184,21 @@ class Contacts(Function):
                 flat(arrays.Motion(x=adj_x, q=adj_q, theta=adj_theta)),
             )
         return None, adj_x, adj_q
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, dx: Any, dq: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        model: RigidBodies = ctx.model
+        position, orientation, gap, frame = ctx.saved_tensors
+        dgap, dframe = np.empty_like(gap.data), np.empty_like(frame.data)
+        if model.candidates.count:
+            _kernels(model).tangent(
+                _candidates(model),
+                flat(arrays.Motion(position, orientation)),
+                flat(arrays.Contacts(gap, frame)),
+                flat(arrays.Motion(dx, dq)),
+                flat(arrays.Contacts(dgap, dframe)),
+            )
+        return dgap, dframe
 
 
 def _candidates(model: RigidBodies) -> arrays.Candidates:

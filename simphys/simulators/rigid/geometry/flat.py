@@ -18,6 +18,11 @@ another. Adjoint, for adjoints g_gap, g_n, g_r of gap, n, r_a, with z = g_n - rh
     adj_y = g_gap n + (for a box, outside) R_b P (R_b^T (z - n n.z)) / |q|      P: projection on axes with q_k != 0
     adj_d = adj_y     adj_theta_a = m_a x (adj_y + g_r)     adj_theta_b = n x z - y x adj_y
 
+Tangent, with dm_a = dtheta_a x m_a and the change dy' = dd + dm_a - dtheta_b x y of y as seen by b:
+
+    dgap = n.dy'     dn = dtheta_b x n + (for a box, outside) (1 - n n^T) R_b P (R_b^T dy') / |q|
+    dr_a = dm_a - rho dn
+
 At the kinks: a point on the surface of a box is inside; among sides equally near, or axes equally deep, the first is
 taken; sign(0) = 1. If the side changes, the gap of the box is continuous and n is not. Source: Ericson 2005, Real-Time
 Collision Detection, sections 5.1.3 (closest point of a box) and 4.4.1 (separating axes); the adjoint is derived here.
@@ -41,7 +46,8 @@ EDGE = 1e-5
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
     """Return the element functions in `dim` dimensions: gap, n, r_a and True if the pair is active."""
-    part, moment = feature.functions(real, dim), rotation.functions(real, dim).moment
+    part, rotate = feature.functions(real, dim), rotation.functions(real, dim)
+    moment, cross = rotate.moment, rotate.cross
     vec, Feature = part.vec, part.Feature
 
     @ti.func
@@ -102,4 +108,21 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
             adj_y += b.R @ adj_q / distance
         return adj_y, moment(m, adj_y + g_r), moment(n, z) - moment(y, adj_y)
 
-    return SimpleNamespace(plane=plane, box=box, corner=corner, adj=adj_flat)
+    @ti.func
+    def jvp_flat(
+        kind: ti.i32, d: vec, a: Feature, b: Feature, gap: real, n: vec, dd: vec, da: part.spin, db: part.spin
+    ):
+        """Return the tangents of gap, n and r_a, from those of d, theta_a and theta_b."""
+        m, dm = a.middle, cross(da, a.middle)
+        y = d + m
+        dy, dn, distance = dd + dm - cross(db, y), cross(db, n), gap + a.rho
+        if kind == BOX and distance > 0:
+            p, dq = b.R.transpose() @ y - b.o, b.R.transpose() @ dy
+            for k in ti.static(range(dim)):
+                if ti.abs(p[k]) <= b.h[k]:
+                    dq[k] = 0.0
+            across = b.R @ dq
+            dn += (across - n.dot(across) * n) / distance
+        return n.dot(dy), dn, dm - a.rho * dn
+
+    return SimpleNamespace(plane=plane, box=box, corner=corner, adj=adj_flat, jvp=jvp_flat)

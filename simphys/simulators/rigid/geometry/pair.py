@@ -10,7 +10,7 @@ kind of a pair (feature.py) is known only at run time.
 
 Adjoint, for g_gap, g_n, g_a, g_b: r_b adds -n.g_b to g_gap, -gap g_b to g_n, g_b to g_a and to adj_d. The rest is the
 adjoint of the kind, by d and by small rotations theta_a, theta_b of the bodies (numerics/rotation.py). For positions:
-adj_x_a = adj_d, adj_x_b = -adj_d.
+adj_x_a = adj_d, adj_x_b = -adj_d. Tangent: dr_b = dd + dr_a - dgap n - gap dn, with those of the kind.
 """
 
 import functools
@@ -37,8 +37,8 @@ def functions(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         contact_functions[EDGES] = segment.edges
     present = sorted(kinds)
     families = [
-        (family, adj)
-        for family, adj in (((PLANE, BOX, CORNER), side.adj), ((ROUND, EDGES), segment.adj))
+        (family, of_kind.adj, of_kind.jvp)
+        for family, of_kind in (((PLANE, BOX, CORNER), side), ((ROUND, EDGES), segment))
         if not kinds.isdisjoint(family)
     ]
 
@@ -58,9 +58,20 @@ def functions(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         """Return the adjoints of d, theta_a and theta_b, for an active pair with known gap and n."""
         f_gap, f_n, f_r = g_gap - n.dot(g_b), g_n - gap * g_b, g_a + g_b
         adj_d, adj_a, adj_b = vec(0.0), part.spin(0.0), part.spin(0.0)
-        for family, adj in ti.static(families):
+        for family, adj, _ in ti.static(families):
             if family[0] <= kind <= family[-1]:
                 adj_d, adj_a, adj_b = adj(kind, d, a, b, gap, n, f_gap, f_n, f_r)
         return adj_d + g_b, adj_a, adj_b
 
-    return SimpleNamespace(contact=contact, adj=adj_contact)
+    @ti.func
+    def jvp_contact(
+        kind: ti.i32, d: vec, a: Feature, b: Feature, gap: real, n: vec, dd: vec, da: part.spin, db: part.spin
+    ):  # fmt: skip
+        """Return the tangents of gap, n, r_a and r_b, for an active pair with known gap and n."""
+        dgap, dn, dr = real(0.0), vec(0.0), vec(0.0)
+        for family, _, jvp in ti.static(families):
+            if family[0] <= kind <= family[-1]:
+                dgap, dn, dr = jvp(kind, d, a, b, gap, n, dd, da, db)
+        return dgap, dn, dr, dd + dr - dgap * n - gap * dn
+
+    return SimpleNamespace(contact=contact, adj=adj_contact, jvp=jvp_contact)

@@ -20,6 +20,12 @@ Adjoint, for g_gap, g_n, g_r of gap, n, r_a, with z = g_n - rho_a g_r and z' = z
     adj_u = s (f + g_r) - lambda w + v x adj_c     adj_v = mu w - t f + adj_c x u
     adj_d = f     adj_theta_a = m_a x (f + g_r) + u x adj_u     adj_theta_b = -m_b x f + v x adj_v
 
+Tangent, with dm_a = dtheta_a x m_a, du = dtheta_a x u and the same for b, dm = dd + dm_a - dm_b, ds and dt as in
+closest.py, and dw = dm + s du + ds u - t dv - dt v:
+
+    dgap = n.dw     dn = (1 - n n^T) dw / |w|,   or for edges  (1 - n n^T) (du x v + u x dv) / (n.c)
+    dr_a = dm_a + s du + ds u - rho_a dn
+
 At the kinks: if both points coincide (|w| = 0, to rounding), n is the first axis of the world, and constant; for ends
 and parallel segments see closest.py. Source: Ericson 2005, Real-Time Collision Detection, section 5.1.9; crossing edges
 as sides of the Minkowski difference: Gregorius 2013, The Separating Axis Test (GDC); the adjoint is derived here.
@@ -45,7 +51,8 @@ DEEP = 2.0
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
     """Return the element functions in `dim` dimensions: gap, n, r_a and True if the pair is active."""
-    part, moment = feature.functions(real, dim), rotation.functions(real, dim).moment
+    part, rotate = feature.functions(real, dim), rotation.functions(real, dim)
+    moment, cross = rotate.moment, rotate.cross
     points = closest.functions(real, dim)
     vec, Feature = part.vec, part.Feature
 
@@ -124,4 +131,25 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         adj_v += mu * w - t * f
         return f, moment(m_a, f + g_r) + moment(u, adj_u), moment(v, adj_v) - moment(m_b, f)
 
-    return SimpleNamespace(round=round, edges=edges, adj=adj_segments)
+    @ti.func
+    def jvp_segments(
+        kind: ti.i32, d: vec, a: Feature, b: Feature, _: real, n: vec, dd: vec, da: part.spin, db: part.spin
+    ):  # fmt: skip
+        """Return the tangents of gap, n and r_a, from those of d, theta_a and theta_b."""
+        m_a, m_b, u, v = a.middle, b.middle, a.half, b.half
+        dm_a, du, dv = cross(da, m_a), cross(da, u), cross(db, v)
+        m, dm = d + m_a - m_b, dd + dm_a - cross(db, m_b)
+        s, t = points.closest(m, u, v)
+        w, dw = m + s * u - t * v, dm + s * du - t * dv
+        ds, dt = points.adj(u, v, s, t, -dw.dot(u) - w.dot(du), dw.dot(v) + w.dot(dv))
+        dw += ds * u - dt * v
+        dn = vec(0.0)
+        if kind == ROUND:
+            if not coincide(m, u, v, w):
+                dn = (dw - n.dot(dw) * n) / w.norm()
+        elif ti.static(dim == 3):
+            dc = du.cross(v) + u.cross(dv)
+            dn = (dc - n.dot(dc) * n) / n.dot(u.cross(v))
+        return n.dot(dw), dn, dm_a + s * du + ds * u - a.rho * dn
+
+    return SimpleNamespace(round=round, edges=edges, adj=adj_segments, jvp=jvp_segments)
