@@ -6,6 +6,8 @@ Adjoint, for g = adj_y, which is overwritten by the adjoint before tanh:
 
     g_y = (1 - y^2) g      g_h = (1 - h^2) W2^T g_y      adj_x = W1^T g_h
 
+Tangent: dh = (1 - h^2) (dW1 x + W1 dx + db1), and so for dy.
+
 After the loop over time, adj_W2 = sum of g_y h^T, adj_b2 = sum of g_y, adj_W1 = sum of g_h x^T, adj_b1 = sum of g_h.
 These sums over all steps begin with the last step, so they do not depend on how the horizon is split into segments.
 
@@ -20,7 +22,7 @@ from typing import Any, no_type_check
 
 import numpy as np
 
-from simphys.autograd import kernel
+from simphys.autograd import View, kernel
 from simphys.autograd.kernels.runtime import ti
 
 from ..simulator import Array, Arrays, Shape
@@ -202,7 +204,32 @@ def loops(real: Any, layout: Layout) -> SimpleNamespace:
         adj_activate(H, h, at_h, g_h, at_gh)
         multiply(weights, w + at["W1T"], X, H, g_h, at_gh, adj_x, at_gx)
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @ti.func
+    def jvp_layer(
+        matrix: ti.template(), dmatrix: ti.template(), dbias: ti.template(),
+        rows: ti.template(), columns: ti.template(),
+        x: ti.template(), dx: ti.template(), t: ti.template(), dt: ti.template(),
+    ):
+        """Compute dt = (1 - t^2) (dmatrix x + matrix dx + dbias)."""
+        for i in range(rows):
+            total = dbias[i]
+            for j in range(columns):
+                k = i * columns + j
+                total += dmatrix[k] * x[j] + matrix[k] * dx[j]
+            dt[i] = f.adj(t[i], total)
+
+    @ti.func
+    def tangent(
+        weights: ti.template(), dweights: ti.template(), x: ti.template(), dx: ti.template(),
+        h: ti.template(), dh: ti.template(), y: ti.template(), dy: ti.template(),
+    ):
+        """Push dweights and dx through to dh and dy, at known h and y; all are views."""
+        W1, dW1, db1 = ti.static(View(weights, at["W1"]), View(dweights, at["W1"]), View(dweights, at["b1"]))
+        W2, dW2, db2 = ti.static(View(weights, at["W2"]), View(dweights, at["W2"]), View(dweights, at["b2"]))
+        jvp_layer(W1, dW1, db1, H, X, x, dx, h, dh)
+        jvp_layer(W2, dW2, db2, Y, H, h, dh, y, dy)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 @functools.cache

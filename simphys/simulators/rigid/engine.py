@@ -13,7 +13,7 @@ from simphys.nn.network import NAMES
 from simphys.simulator import Array, Arrays
 from simphys.simulator.array_engine import ArrayEngine
 
-from . import fused, fused_adjoint, joint_tables
+from . import fused, fused_adjoint, fused_tangent, joint_tables
 from .arrays import Candidates, Constants, Motion, Packed, System, Table, Times, flat
 from .checks import COMPLIANT, VARIATIONAL, check_params
 from .model import RigidBodies
@@ -49,6 +49,17 @@ class RigidEngine(ArrayEngine):
             fused_adjoint.adjoint_kernel(self._variant)(
                 *self._arguments(segment), first, steps, given, adj_segment, *flatten(self._packed_sums, adj_control)
             )
+
+    def push(self, segment: Arrays, *, first: int, steps: int, tangent: Arrays) -> Arrays:
+        pushed = {}
+        for name in self.model.State.names():
+            pushed[name] = np.zeros((self.batch, steps + 1, *tangent[name].shape[1:]), runtime.real_dtype())
+            pushed[name][:, 0] = tangent[name]
+        with fused.reduced_optimization():
+            fused_tangent.tangent_kernel(self._variant)(
+                *self._arguments(segment), first, steps, Motion(*flatten(*pushed.values())), self._packed_tangents
+            )
+        return pushed
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
         """Include the workspace of a step and the packed parameters of each member."""
@@ -89,12 +100,28 @@ class RigidEngine(ArrayEngine):
     @cached_property
     def _workspaces(self) -> tuple[Array, Array]:
         """Return the workspaces of all members, and their lists of active contacts."""
+        return self._make_workspace(self.params), np.zeros(
+            self.batch * (self.model.candidates.count + COUNTS), np.int32
+        )
+
+    def _make_workspace(self, params: Arrays) -> Array:
+        """Make the workspace of all members; it has the weights of the network, or their tangents."""
         workspace = np.zeros((self.batch, self._regions.size), runtime.real_dtype())
         if self.model.network is not None:
-            weights = Layout(self.model.network).pack({name: self.params[name] for name in NAMES})
+            weights = Layout(self.model.network).pack({name: params[name] for name in NAMES})
             start = self._regions.layout[AT.weights]
             workspace[:, start : start + weights.shape[1]] = weights
-        return workspace.reshape(-1), np.zeros(self.batch * (self.model.candidates.count + COUNTS), np.int32)
+        return workspace.reshape(-1)
+
+    @cached_property
+    def _packed_tangents(self) -> Packed:
+        """Return the tangents of `_packed_arrays`: zero where none was given."""
+        given = {name: self._of_members(name, values) for name, values in self._given_tangents.items()}
+        params = {name: given.get(name, np.zeros_like(self.params[name])) for name in PARAMS}
+        packed = np.concatenate([params[name].reshape(self.batch, -1) for name in PARAMS], axis=1)
+        control = np.zeros(1, packed.dtype) if self.control is None else np.zeros_like(self.control)
+        values = flatten(packed, given.get("control", control), self._make_workspace(params))
+        return self._packed_arrays._replace(**dict(zip(("params", "control", "work"), values, strict=True)))
 
     @cached_property
     def _constants(self) -> Constants:

@@ -70,6 +70,6 @@ CONTRACT = Contract(
     ),
     batches=(),
     budgets=cases(LONG, keep=("final",)),
-    derivatives=cases(losses=("final",), dot_product=None),
+    derivatives=cases(losses=("final",)),
     certificates=(Case("chain", functools.partial(build, chain, STEPS), STEPS, TOLERANCE, alone=("velocity", "mass")),),
 )
