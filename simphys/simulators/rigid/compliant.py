@@ -54,7 +54,7 @@ from .nested import zeros_like
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
     """Return the element functions of one contact in `dim` dimensions."""
-    vec = ti.types.vector(dim, real)
+    vec, Law = ti.types.vector(dim, real), ti.types.struct(mu=real, k=real, c=real)
 
     @ti.func
     def decompose(p: real, n: vec, u: vec, c: real, v_s: real):
@@ -90,21 +90,18 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return adj_p, adj_n, adj_u, adj_mu, adj_k, adj_c
 
     @ti.func
-    def jvp_force(
-        p: real, n: vec, u: vec, mu: real, k: real, c: real, v_s: real,
-        dp: real, dn: vec, du: vec, dmu: real, dk: real, dc: real,
-    ) -> vec:  # fmt: skip
-        s, y, root = decompose(p, n, u, c, v_s)
+    def jvp_force(p: real, n: vec, u: vec, law: Law, v_s: real, dp: real, dn: vec, du: vec, dlaw: Law) -> vec:
+        s, y, root = decompose(p, n, u, law.c, v_s)
         dforce = vec(0.0)
         if s > 0:
             u_n, du_n = n.dot(u), dn.dot(u) + n.dot(du)
             dslip = du - du_n * n - u_n * dn
             dy = (dslip - y.dot(dslip) * y) / root
-            df_n = (k * dp + p * dk) * s - k * p * (u_n * dc + c * du_n)
-            dforce = df_n * (n - mu * y) + (k * p * s) * (dn - dmu * y - mu * dy)
+            df_n = (law.k * dp + p * dlaw.k) * s - law.k * p * (u_n * dlaw.c + law.c * du_n)
+            dforce = df_n * (n - law.mu * y) + (law.k * p * s) * (dn - dlaw.mu * y - law.mu * dy)
         return dforce
 
-    return SimpleNamespace(force=force, adj=adj_force, jvp=jvp_force)
+    return SimpleNamespace(force=force, adj=adj_force, jvp=jvp_force, Law=Law)
 
 
 @functools.cache
@@ -204,6 +201,12 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 adj_params.contact_damping[0] = adj_params.contact_damping[0] + g_c
 
     @ti.func
+    def law_of(params: ti.template(), a, b):
+        return f.Law(
+            mu=pair_friction(params.friction, a, b), k=params.contact_stiffness[0], c=params.contact_damping[0]
+        )
+
+    @ti.func
     def jvp_velocity(motion: ti.template(), dmotion: ti.template(), body, r, dr):
         return velocity(dmotion, body, r) + rotate.cross(at.spin_of(motion.w, body), dr)
 
@@ -224,11 +227,9 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 da_b = at.vec_at(dcontacts.frame, start + 2 * dim) + dhalf
                 u = velocity(motion, a, a_a) - velocity(motion, b, a_b)
                 du = jvp_velocity(motion, dmotion, a, a_a, da_a) - jvp_velocity(motion, dmotion, b, a_b, da_b)
-                mu, dmu = pair_friction(params.friction, a, b), pair_friction(dparams.friction, a, b)
-                k, c = params.contact_stiffness[0], params.contact_damping[0]
-                dk, dc = dparams.contact_stiffness[0], dparams.contact_damping[0]
-                F = f.force(-g, n, u, mu, k, c, v_s)
-                dF = f.jvp(-g, n, u, mu, k, c, v_s, -dg, dn, du, dmu, dk, dc)
+                law, dlaw = law_of(params, a, b), law_of(dparams, a, b)
+                F = f.force(-g, n, u, law.mu, law.k, law.c, v_s)
+                dF = f.jvp(-g, n, u, law, v_s, -dg, dn, du, dlaw)
                 at.add_twist(dchange.wrench, a, dF, rotate.moment(da_a, F) + rotate.moment(a_a, dF))
                 at.add_twist(dchange.wrench, b, -dF, -rotate.moment(da_b, F) - rotate.moment(a_b, dF))
 

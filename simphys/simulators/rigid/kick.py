@@ -117,16 +117,20 @@ def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
         return g + gyro_w, adj_theta + gyro_theta, adj_f, adj_tau, -f.dot(adj_f) / m, gyro_J - adj_inverse / (J * J)
 
     @ti.func
-    def jvp_kick(
-        w: spin, q: quat, f: vec, tau: spin, m: real, J: spin, h: real,
-        dv: vec, dw: spin, dtheta: spin, df: vec, dtau: spin, dm: real, dJ: spin, da: vec,
-    ):  # fmt: skip
+    def jvp_push(f: vec, m: real, h: real, dv: vec, df: vec, dm: real, da: vec) -> vec:
+        """Return the tangent of v*."""
+        return dv + h * (da + df / m - dm / (m * m) * f)
+
+    @ti.func
+    def jvp_spin(w: spin, q: quat, tau: spin, J: spin, h: real, dw: spin, dtheta: spin, dtau: spin, dJ: spin) -> spin:
+        """Return the tangent of w*."""
         dspin = body.jvp(rotate.matrix(q), 1 / J, tau, dtheta, -dJ / (J * J), dtau)
-        return dv + h * (da + df / m - dm / (m * m) * f), dw + h * dspin + jvp_gyrate(w, q, J, h, dw, dtheta, dJ)
+        return dw + h * dspin + jvp_gyrate(w, q, J, h, dw, dtheta, dJ)
 
     return SimpleNamespace(
-        kick=kick, adj=adj_kick, jvp=jvp_kick, gyrate=gyrate, adj_gyrate=adj_gyrate, jvp_gyrate=jvp_gyrate
-    )
+        kick=kick, adj=adj_kick, jvp_push=jvp_push, jvp_spin=jvp_spin,
+        gyrate=gyrate, adj_gyrate=adj_gyrate, jvp_gyrate=jvp_gyrate,
+    )  # fmt: skip
 
 
 @functools.cache
@@ -179,12 +183,15 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
         dmotion: ti.template(), dchange: ti.template(), dparams: ti.template(),
     ):  # fmt: skip
         for i in range(system.n):
-            dv, dw = f.jvp(
-                at.spin_of(motion.w, i), at.rotation_of(motion.q, i), at.linear(change.wrench, i),
-                at.angular(change.wrench, i), params.mass[i], at.spin_of(params.inertia, i), system.free[i] * h,
-                at.vec_of(dmotion.v, i), at.spin_of(dmotion.w, i), at.turn_of(motion.q, dmotion.q, i),
-                at.linear(dchange.wrench, i), at.angular(dchange.wrench, i), dparams.mass[i],
-                at.spin_of(dparams.inertia, i), at.vec_at(dparams.gravity, 0),
+            h_i, m, J = system.free[i] * h, params.mass[i], at.spin_of(params.inertia, i)
+            dv = f.jvp_push(
+                at.linear(change.wrench, i), m, h_i, at.vec_of(dmotion.v, i), at.linear(dchange.wrench, i),
+                dparams.mass[i], at.vec_at(dparams.gravity, 0),
+            )  # fmt: skip
+            dw = f.jvp_spin(
+                at.spin_of(motion.w, i), at.rotation_of(motion.q, i), at.angular(change.wrench, i), J, h_i,
+                at.spin_of(dmotion.w, i), at.turn_of(motion.q, dmotion.q, i), at.angular(dchange.wrench, i),
+                at.spin_of(dparams.inertia, i),
             )  # fmt: skip
             start = i * (dim + at.spins)
             at.put_vec(dchange.twist, start, dv)

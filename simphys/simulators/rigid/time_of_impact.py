@@ -267,18 +267,19 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 
     @ti.func
     def jvp_contact_at(
-        c, tau, dtau, gap, n, constants: ti.template(), i, j, motion: ti.template(), change: ti.template(),
-        dmotion: ti.template(), dchange: ti.template(), kind,
+        c, tau, dtau, gap, n, candidates: ti.template(), motion: ti.template(), change: ti.template(),
+        dmotion: ti.template(), dchange: ti.template(),
     ):  # fmt: skip
-        """Return the tangents of gap, n, r_a and r_b at a time tau."""
+        """Return the tangents of gap, n, r_a and r_b at a time tau, then those of the poses there."""
+        i, j, kind = candidates.body_a[c], candidates.body_b[c], candidates.kind[c]
         w_a, w_b = at.angular(change.twist, i), at.angular(change.twist, j)
         dw_a, dw_b = at.angular(dchange.twist, i), at.angular(dchange.twist, j)
         q_a, q_b = at.rotation_of(motion.q, i), at.rotation_of(motion.q, j)
         rotated_a, rotated_b = rotate.advance(q_a, tau * w_a), rotate.advance(q_b, tau * w_b)
         drotated_a = rotate.jvp_advance(q_a, tau * w_a, at.drotation_of(dmotion.q, i), tau * dw_a + dtau * w_a)
         drotated_b = rotate.jvp_advance(q_b, tau * w_b, at.drotation_of(dmotion.q, j), tau * dw_b + dtau * w_b)
-        a = part.read(constants, 2 * c * numbers, rotate.matrix(rotated_a))
-        b = part.read(constants, (2 * c + 1) * numbers, rotate.matrix(rotated_b))
+        a = part.read(candidates.constants, 2 * c * numbers, rotate.matrix(rotated_a))
+        b = part.read(candidates.constants, (2 * c + 1) * numbers, rotate.matrix(rotated_b))
         dd = centre_offset(dmotion, dchange.twist, i, j, tau)
         dd += dtau * (at.linear(change.twist, i) - at.linear(change.twist, j))
         dgap, dn, dr_a, dr_b = real(0.0), vec(0.0), vec(0.0), vec(0.0)
@@ -309,8 +310,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                 if is_impact == (rest_pass == 0):
                     for settled in range(ti.select(is_impact, 2, 1)):  # at fixed tau, which gives dtau; then with it
                         dgap, dn, dr_a, dr_b, drotated_a, drotated_b, dd, da, db = jvp_contact_at(
-                            c, tau, dtau, g, n, candidates.constants, i, j, motion, change, dmotion, dchange,
-                            candidates.kind[c],
+                            c, tau, dtau, g, n, candidates, motion, change, dmotion, dchange
                         )  # fmt: skip
                         if is_impact and settled == 0:
                             approach = n.dot(dd) + rotate.moment(r_a, n).dot(da) - rotate.moment(r_b, n).dot(db)
@@ -325,8 +325,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                     if is_timed:
                         normal = at.vec_at(contacts.gap_normal, c * dim)
                         dgap, _n, _r_a, _r_b, _q_a, _q_b, _d, _a, _b = jvp_contact_at(
-                            c, 0.0, 0.0, contacts.gap[c], normal, candidates.constants, i, j, motion, change, dmotion,
-                            dchange, candidates.kind[c],
+                            c, 0.0, 0.0, contacts.gap[c], normal, candidates, motion, change, dmotion, dchange
                         )  # fmt: skip
                         dcontacts.gap[c] = dgap
 
