@@ -89,8 +89,10 @@ class Action:
 class Site:
     """The body of a loop under construction, at one index: loads and arithmetic first, then stores."""
 
-    def __init__(self, places: Mapping[Slot, Place], index: str, suffix: str = "") -> None:
+    def __init__(self, places: Mapping[Slot, Place], index: str, suffix: str = "", row: str = "") -> None:
         self._places, self.index, self._suffix = places, index, suffix
+        self.row = row
+        """Index of the first cell of its row, where a cell lies within the row of a grid, not at its ends."""
         self.compute: list[str] = []
         self.stores: list[str] = []
         self._indent = ""

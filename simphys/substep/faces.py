@@ -27,6 +27,8 @@ from .scope import Scope
 
 FLAGS = "neighbours"
 """Relation with a bit for each face of a cell, set if the next index along the axis is the cell behind that face."""
+BLOCK = 16
+"""Cells within a row that are computed together, without a branch: their neighbours lie side by side in memory."""
 RELATED = ("between", "lower", "upper")
 
 
@@ -78,6 +80,7 @@ class Faces(GridPattern):
 
     adjoint_access: Access = "other"
     element_us = 0.006
+    width = BLOCK
 
     def __init__(self, func: Any, sources: Mapping[str, Source], *, onto: str, periodic: str) -> None:
         first = next((name for name, source in sources.items() if source.kind in RELATED), "")
@@ -100,7 +103,7 @@ class Faces(GridPattern):
                 related = self.sources[name].kind in RELATED
                 views[name] = self.view_cells(name, value, cells) if related else View(WHOLE, value.shape)
         flags = cached(model, f"{FLAGS} {wraps}", lambda: find_neighbours(cells))
-        domain = Domain(CELLS, math.prod(cells))
+        domain = Domain(CELLS, math.prod(cells), cells)
         op = Op(self, inputs, domain, views, relations={FLAGS: flags}, variant=(cells, wraps))
         op.outputs = self.make_cell_outputs(op, cells)
         return op
@@ -192,11 +195,14 @@ class Faces(GridPattern):
         """List the faces of the loop's cell, the two of each axis in order."""
         assert op.variant is not None
         cells, wraps = op.variant
-        flags = site.once(f"{scope.relation(op, FLAGS)}[{site.index}]")
+        flags = site.once(f"{scope.relation(op, FLAGS)}[{site.row or site.index}]")
         found = []
         for axis, count in enumerate(cells):
             stride = math.prod(cells[axis + 1 :])
             for upward in (False, True):
+                if site.row and axis == len(cells) - 1:
+                    found.append(_Face(upward, "", f"{site.index} {'+' if upward else '-'} 1"))
+                    continue
                 bit = site.once(f"({flags} >> {2 * axis + upward}) & 1")
                 step, back = ("+", "-") if upward else ("-", "+")
                 if wraps[axis]:

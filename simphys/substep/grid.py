@@ -52,14 +52,14 @@ class GridPattern(LoopPattern):
         if value.shape[: len(cells)] != cells:
             constraint = f"{self.sources[name].field} has an entry for each cell: its shape begins with {list(cells)}"
             raise InputError(self.source, constraint, f"{list(value.shape)}", "Correct it.")
-        return View(Domain(CELLS, math.prod(cells)), value.shape[len(cells) :])
+        return View(Domain(CELLS, math.prod(cells), cells), value.shape[len(cells) :])
 
     def make_cell_outputs(self, op: Op, cells: Shape) -> tuple[Value, ...]:
         """Make the results, each with an element for each cell."""
         found = []
         for name, like in self.results.items():
             element = like if isinstance(like, tuple) else self._element_shape(op, like)
-            view = View(Domain(CELLS, math.prod(cells)), element)
+            view = View(Domain(CELLS, math.prod(cells), cells), element)
             found.append(Value(name, (*cells, *element), "local", view))
         return tuple(found)
 
@@ -75,6 +75,6 @@ class PerCell(GridPattern):
                 kind = self.sources[name].kind
                 own = kind == "own" or (kind == "constant" and value.shape[: len(cells)] == cells)
                 views[name] = self.view_cells(name, value, cells) if own else View(WHOLE, value.shape)
-        op = Op(self, inputs, Domain(CELLS, math.prod(cells)), views)
+        op = Op(self, inputs, Domain(CELLS, math.prod(cells), cells), views)
         op.outputs = self.make_cell_outputs(op, cells)
         return op

@@ -17,6 +17,8 @@ class Domain(NamedTuple):
 
     name: str
     size: int
+    grid: Shape = ()
+    """Number of cells along each axis, where its elements are the cells of a regular grid."""
 
 
 WHOLE = Domain("whole", 1)

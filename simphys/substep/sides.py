@@ -87,7 +87,7 @@ class Sides(GridPattern):
                 views[name] = self._view_sides(name, value, cells) if by == SIDE else View(WHOLE, value.shape)
         op = Op(self, inputs, Domain(self.over, len(cell)), views, relations=relations)
         op.outputs = self.make_cell_outputs(op, cells)
-        op.onto = Domain(CELLS, math.prod(cells))
+        op.onto = Domain(CELLS, math.prod(cells), cells)
         return op
 
     def _view_sides(self, name: str, value: Value, cells: Shape) -> View:

@@ -28,9 +28,11 @@ def indent(lines: Sequence[str], levels: int = 1) -> list[str]:
     return ["    " * levels + line for line in lines]
 
 
-def group_body(group: Group, places: Mapping[Slot, Place], index: str, suffix: str = "") -> tuple[list[str], list[str]]:
+def group_body(
+    group: Group, places: Mapping[Slot, Place], index: str, suffix: str = "", row: str = ""
+) -> tuple[list[str], list[str]]:
     """Write the body of a group's loop at one index: (loads and arithmetic, stores)."""
-    site = Site(places, index, suffix)
+    site = Site(places, index, suffix, row)
     for action in group.actions:
         action.emit(site)
     site.flush()
@@ -43,6 +45,8 @@ def loop_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
         compute, stores = group_body(group, places, "0")
         return ["for _ in range(1):", *indent(compute), *indent(stores)]
     size, width = size_name(group.domain), group.width
+    if goes_by_rows(group):
+        return [f"for line in range({size} // {group.domain.grid[-1]}):", *indent(row_lines(group, places))]
     lines = []
     if width > 1:
         bodies = [group_body(group, places, f"(i + {r})" if r else "i", f"_{r}") for r in range(width)]
@@ -54,25 +58,55 @@ def loop_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
     return [*lines, f"for i in range({begin}{size}):", *indent(compute), *indent(stores)]
 
 
+def goes_by_rows(group: Group) -> bool:
+    """True if a loop over the cells of a grid takes blocks within rows: all that it reads and writes are numbers."""
+    return bool(group.domain.grid) and group.width > 1 and not any([slot.value.element for slot in group.slots()])
+
+
+def row_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
+    """Write a group's loop over a row of a grid, the number `line`: blocks within the row, then its ends and the rest.
+
+    A block's results are held in local vectors first: a loop that stores nothing to arrays is vectorized.
+    """
+    columns, width = group.domain.grid[-1], group.width
+    count = max(columns - 2, 0) // width
+    compute, stores = group_body(group, places, "i")
+    lines = [f"row = line * {columns}"]
+    if count:
+        inner, results = group_body(group, places, "i", row="row")
+        targets, names = zip(*[line.split(" = ") for line in results], strict=True)
+        held = [f"held_{number}" for number in range(len(names))]
+        lines += [f"for block in range({count}):", f"    first_of_block = row + 1 + {width} * block"]
+        lines += [f"    {name} = vector_{width}(0.0)" for name in held]
+        loop = [f"for r in range({width}):", "    i = first_of_block + r"]
+        lines += indent([*loop, *indent(inner), *[f"    {h}[r] = {n}" for h, n in zip(held, names, strict=True)]])
+        lines += indent([*loop, *[f"    {target} = {h}[r]" for target, h in zip(targets, held, strict=True)]])
+    skip = width * count
+    lines += [f"for left in range({columns - skip}):", f"    i = row + left + ti.min(left, 1) * {skip}"]
+    return [*lines, *indent(compute), *indent(stores)]
+
+
 def launch_lines(
     group: Group, places: Mapping[Slot, Place], offsets: Mapping[str, str], *, parallel: bool, batched: bool, cpu: bool
 ) -> list[str]:
     """Write a group's loop as a loop of its own over all elements of all batch members."""
-    size = "1" if group.domain == WHOLE else size_name(group.domain)
-    index = "0" if group.domain == WHOLE else "i"
-    compute, stores = group_body(group, places, index)
-    body = [*compute, *stores]
+    size, index = ("1", "0") if group.domain == WHOLE else (size_name(group.domain), "i")
+    rows = cpu and goes_by_rows(group)
+    if rows:
+        size, index, body = f"({size} // {group.domain.grid[-1]})", "line", row_lines(group, places)
+    else:
+        body = [line for part in group_body(group, places, index) for line in part]
     used = [f"{name} = {expression}" for name, expression in offsets.items() if uses_name(body, name)]
     if uses_name(used, "t"):
         used = ["t = begin", *used]
     if not batched:
-        split = ["member = 0"] if group.domain == WHOLE else ["member = 0", "i = y"]
+        split = ["member = 0"] if group.domain == WHOLE else ["member = 0", f"{index} = y"]
     else:
-        split = [f"member = y // {size}"] + ([] if group.domain == WHOLE else [f"i = y - member * {size}"])
+        split = [f"member = y // {size}"] + ([] if group.domain == WHOLE else [f"{index} = y - member * {size}"])
     inner = [*split, *used, *body]
     total = f"members * {size}" if batched else size
     lines = [f"ti.loop_config(serialize={not parallel})"]
-    if parallel and cpu and group.heavy:
+    if parallel and cpu and (group.heavy or rows):
         lines += [
             f"for z in range(pieces * {SPREAD}):",
             f"    if z % {SPREAD} == 0:",
