@@ -49,7 +49,7 @@ def check_faces(module: Any) -> None:
     random = np.random.default_rng(1)
     kinds = {"onto": "gain", "shared": {"g": "g"}, "constant": {"h": "h"}, "periodic": "wraps"}
     made = module.faces(leak, between={"d": "u"}, pairs={("a", "b"): "k"}, **kinds)
-    for name in ("closed", "half a torus"):
+    for name in ("closed", "half a torus", "long rows of a torus"):
         grid = replace(GRIDS[name])
         u, k = random.standard_normal(grid.cells), random.uniform(0.5, 2, grid.cells)
         inputs = [tensor(values, requires_grad=True) for values in (u, k, 1.3)]

@@ -26,7 +26,10 @@ GRIDS = {
     "torus": Grid((3, 4), (True, True), (1,)),
     "half a torus": Grid((3, 2, 4), (False, True, False), (5, 0, 1)),
     "line": Grid((6,), (False,), (1, 0)),
+    "long rows": Grid((3, 37), (False, False), (2,)),
+    "long rows of a torus": Grid((2, 2, 18), (False, True, True), (0,)),
 }
+"""Rows of 18 cells and more are computed in blocks."""
 
 
 @element
@@ -79,6 +82,22 @@ def jvp_scale_cell(u, c, h, du, dc):
     return h * (c * du + u * dc)
 
 
+@element
+def relax(d, g):
+    return -g * d
+
+
+@relax.adjoint
+def adj_relax(d, g, adj):
+    return -g * adj, -d.dot(adj)
+
+
+@relax.tangent
+def jvp_relax(d, g, dd, dg):
+    return -g * dd - dg * d
+
+
+Relax = faces(relax, onto="gain", between={"d": "u"}, shared={"g": "g"}, periodic="wraps")
 Leak = faces(
     leak,
     onto="gain",

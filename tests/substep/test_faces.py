@@ -10,7 +10,7 @@ from simphys.autograd.errors import InputError
 from simphys.autograd.proof.gradcheck import dot_product_test
 from simphys.substep import faces, sides
 
-from .grids import GRIDS, Grid, Inflow, Leak, ScaleCell, inflow, inflow_by_numpy, leak, leak_by_numpy
+from .grids import GRIDS, Grid, Inflow, Leak, Relax, ScaleCell, inflow, inflow_by_numpy, leak, leak_by_numpy
 
 PITCH = 0.7
 ALL = pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
@@ -72,6 +72,18 @@ def test_each_cell_may_be_computed_by_itself(grid: Grid) -> None:
     u, k, _ = make_inputs(grid)
     np.testing.assert_allclose(ScaleCell.apply(grid, u, k, 2.0).data, 2 * u.data * k.data, rtol=1e-15)
     gradcheck(lambda *x: ScaleCell.apply(grid, *x, 2.0), (u, k))
+
+
+@pytest.mark.usefixtures("_loops")
+def test_what_flows_may_be_a_vector() -> None:
+    grid = GRIDS["long rows"]
+    u = tensor(np.random.default_rng(3).standard_normal((*grid.cells, 2)), requires_grad=True)
+    g = tensor(0.4, requires_grad=True)
+    half = np.full(grid.cells, (np.sqrt(3) - 1) / 2)  # a a + b = 1 / 2
+    expected = [leak_by_numpy(grid, u.data[..., c], half, 0.8, 1.0) for c in (0, 1)]
+    np.testing.assert_allclose(Relax.apply(grid, u, g).data, np.stack(expected, -1), atol=1e-14)
+    gradcheck(lambda *x: Relax.apply(grid, *x), (u, g), mode="projected")
+    dot_product_test(lambda *x: Relax.apply(grid, *x), (u, g))
 
 
 def test_an_axis_of_one_or_two_cells_has_the_faces_that_it_has() -> None:

@@ -14,10 +14,13 @@ from ...helpers.contract import System
 PLANE = Heat((5, 4), 0.5, 0.02, sides=("fixed", "insulated", "insulated", "fixed"))
 SPACE = Heat((3, 4, 3), 0.5, 0.01, sides=("insulated", "fixed", "fixed", "fixed", "insulated", "insulated"))
 CLOSED = Heat((6, 5), 0.5, 0.02)
+LONG = Heat((4, 37), 0.5, 0.02, sides=("insulated", "fixed", "insulated", "insulated"))
+"""Rows so long that a part of them is computed in blocks."""
 MODELS = {
     "plane": PLANE,
     "space": SPACE,
     "closed": CLOSED,
+    "long rows": LONG,
     "plane, Crank-Nicolson": replace(PLANE, scheme="crank_nicolson", dt=0.1),
     "space, implicit": replace(SPACE, scheme="implicit", dt=0.1),
 }
