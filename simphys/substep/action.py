@@ -114,6 +114,15 @@ class Site:
         yield
         self._indent = self._indent[4:]
 
+    @contextmanager
+    def loop(self, index: str, size: str) -> Iterator[None]:
+        """Indent the lines of a `with` block below a loop, whose index is the body's own one."""
+        before = self.index, self._known, self._expressions
+        with self.block(f"for {index} in range({size}):"):
+            self.index, self._known, self._expressions = index, {}, {}
+            yield
+        self.index, self._known, self._expressions = before
+
     def fresh(self, name: str) -> str:
         """Make a name for a local variable."""
         self._count += 1

@@ -103,20 +103,24 @@ class Concatenate(Pattern):
         target, view = Slot(kind, op.outputs[0]), op.outputs[0].view
         assert view is not None, "made with the sub-step"
         scope.started.add(target)
+        together: dict[Domain, list[Piece]] = {}
         for piece in self._pieces(op):
-            self._append_copy(piece, target, view, scope, moves=kind == "value" or scope.moves(piece.value))
+            together.setdefault(piece.view.domain, []).append(piece)
+        for domain, pieces in together.items():
+            self._append_copies(domain, pieces, target, view, scope)
 
-    def _append_copy(self, piece: Piece, target: Slot, view: View, scope: Scope, *, moves: bool) -> None:
-        source, element_shape = Slot(target.kind, piece.value), piece.view.element
+    def _append_copies(self, domain: Domain, pieces: Sequence[Piece], target: Slot, view: View, scope: Scope) -> None:
+        moving = [piece for piece in pieces if target.kind == "value" or scope.moves(piece.value)]
 
         def emit(site: Site) -> None:
-            given = site.load(source, piece.view) if moves else site.assign("zero", zero_element(element_shape))
-            parts = split_element(given, element_shape)
-            for at, part in zip(_addresses(piece, site.index), parts, strict=True):
-                site.set_at(target, view, at, part)
+            for piece in pieces:
+                source, shape = Slot(target.kind, piece.value), piece.view.element
+                given = site.load(source, piece.view) if piece in moving else site.assign("zero", zero_element(shape))
+                for at, part in zip(_addresses(piece, site.index), split_element(given, shape), strict=True):
+                    site.set_at(target, view, at, part)
 
-        reads: Any = {source: "own"} if moves else {}
-        scope.add(Action(piece.view.domain, emit, reads, {target: "other"}))
+        reads: Any = {Slot(target.kind, piece.value): "own" for piece in moving}
+        scope.add(Action(domain, emit, reads, {target: "other"}))
 
     def _pieces(self, op: Op) -> Iterator[Piece]:
         begin = 0

@@ -16,7 +16,9 @@ ROWS = 8
 SUMS = 4
 """Rows that are taken at a time in sums of outer products."""
 LANES = 16
-"""Columns that are taken at a time."""
+"""Columns that are taken at a time in sums of outer products, and entries of vectors."""
+WIDE = 32
+"""Columns that are taken at a time in products with a transposed matrix."""
 MASK = 2**30 - 1
 """Bit mask for indices: it proves to the compiler that they cannot overflow, which vectorization requires."""
 
@@ -81,7 +83,7 @@ def multiply_transposed(
             before = f"{target.array}[{to} + {r}] + " if adds else ""
             site.line(f"{target.array}[{to} + {r}] = {before}{total}[{r}]")
 
-    pieces(site, columns, LANES, block)
+    pieces(site, columns, WIDE, block)
 
 
 def map_entries(

@@ -173,6 +173,10 @@ class Pattern(ABC):
         """Load the values, or the tangents, of the named inputs; the others are 0."""
         return [self.load_input(site, op, scope, n, kind) if n in names else self.zero(op, n) for n in op.inputs]
 
+    def has_gaps(self, op: Op, by: str) -> bool:
+        """Return True if some elements of the loop read nothing by an index array."""
+        return True
+
     def load_input(self, site: Site, op: Op, scope: Scope, name: str, kind: Any) -> str:
         """Load an input at the loop's index."""
         value = op.inputs[name]
@@ -184,6 +188,8 @@ class Pattern(ABC):
         slot, source = Slot(kind, value), self.sources[name]
         if source.kind == "gathered":
             index = site.once(f"{scope.relation(op, source.by)}[{site.index}]")
+            if not self.has_gaps(op, source.by):
+                return site.assign(value.name, site.load_at(slot, view, index))
             picked = site.assign(value.name, site.load_at(slot, view, f"ti.max({index}, 0)"))
             return site.assign(value.name, f"ti.select({index} >= 0, {picked}, {zero_element(view.element)})")
         if view.domain == WHOLE and op.domain != WHOLE:

@@ -57,6 +57,8 @@ class PerElement(LoopPattern):
             if source.kind == "gathered":
                 relations |= self.read_relation(model, source.by, (domain.size,), views[name].domain.size)
         op = Op(self, inputs, domain, views, relations=relations)
+        gathered = {source.by for source in self.sources.values() if source.kind == "gathered"}
+        op.variant = tuple([by for by in sorted(gathered) if (relations[by] < 0).any()])
         op.outputs = self.make_outputs(op, domain)
         return op
 
@@ -65,9 +67,14 @@ class PerElement(LoopPattern):
             return self.foreign_view(name, value)
         return super().view(name, value, domain)
 
+    def has_gaps(self, op: Op, by: str) -> bool:
+        return by in op.variant if isinstance(op.variant, tuple) else True
+
     def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
         source, value = self.sources[name], op.inputs[name]
         if source.kind != "gathered":
             return super().add_adjoint(op, scope, name)
         assert isinstance(value, Value)
-        return write_ends(op, scope, adjoint_slot(value), op.views[name], Ends("+", source.by, guarded=True))
+        return write_ends(
+            op, scope, adjoint_slot(value), op.views[name], Ends("+", source.by, self.has_gaps(op, source.by))
+        )

@@ -18,6 +18,7 @@ from .arrays import make_rows, put_first_row, read_rows, to_device, to_memory
 from .kernels import Loops
 from .memory import ARRAY, Layout, Variant
 from .plan import Recorded
+from .repeated import RepeatedLaunch
 
 TASKS_PER_THREAD = 8
 """Tasks of batch members per thread: neighbours share cache lines, and several tasks balance the load."""
@@ -119,11 +120,9 @@ class GeneratedEngine(Engine):
     @functools.cached_property
     def _input_bytes(self) -> int:
         """Memory of what the prologue computes, and of copies of parameters and control."""
-        given, copies = self._given.values(), self._inputs.values()
-        if runtime.settings().on_gpu:
-            return sum([array.nbytes for array in [*self._values.values(), *given]])
-        made = [array for array in copies if not any([np.may_share_memory(array, other) for other in given])]
-        return sum([array.nbytes for array in made])
+        made = [self._values[value.name] for value in self._prologue.results]
+        copied = [v for n, v in self._given.items() if self._value(n).by_component or runtime.settings().on_gpu]
+        return sum([array.nbytes for array in [*made, *copied]])
 
     def segment(self, steps: int) -> Segment:
         rows = {n: (value, steps + 1) for n, value in self._program.state.items()}
@@ -265,7 +264,8 @@ class GeneratedEngine(Engine):
             "pieces": TASKS_PER_THREAD * chosen.threads,
             **given,
         }
-        return loops.kernel.bind(*[known[name.removeprefix(ARRAY)] for name in loops.names])
+        arguments = tuple([known[name.removeprefix(ARRAY)] for name in loops.names])
+        return RepeatedLaunch(loops.kernel, arguments, often=self._plan.key.variant.gathers)
 
     @functools.cached_property
     def _inputs(self) -> dict[str, Any]:
