@@ -33,6 +33,8 @@ class Segment:
     arrays: dict[str, Any]
     steps: int
     launch: Callable[..., None] | None = None
+    opening: Callable[..., None] | None = None
+    """Launch that comes before others: it computes what steps carry over."""
     made: dict[str, Any] = field(default_factory=dict)
 
 
@@ -68,6 +70,7 @@ class GeneratedEngine(Engine):
         variant = Variant(batched=batch > 1, own=frozenset(own), gathers=gathers)
         zeros = self._find_zeros()
         self._plan = recorded.plan(variant, parallel=self._is_parallel(gathers=gathers), needs=needs, zeros=zeros)
+        self._carried = {each.name: each.old for each in self._plan.carried}
         self._sums: Any = None
 
     def _compute_values(self, params: Arrays) -> Arrays:
@@ -110,6 +113,7 @@ class GeneratedEngine(Engine):
         on_gpu = runtime.settings().on_gpu
         numbers = (steps + 1) * state + steps * stored + (state if dense or on_gpu else 0)
         numbers += steps * sum([value.size for value in layout.rows.values()])
+        numbers += self._carried_rows(steps) * sum([value.size for value in self._carried.values()])
         numbers += layout.part_numbers("work") + ahead.part_numbers("work") + layout.part_numbers("sums")
         if "control" in self._needs:
             numbers += math.prod(self._shapes["control"])
@@ -124,13 +128,20 @@ class GeneratedEngine(Engine):
         copied = [v for n, v in self._given.items() if self._value(n).by_component or runtime.settings().on_gpu]
         return sum([array.nbytes for array in [*made, *copied]])
 
+    def _carried_rows(self, steps: int) -> int:
+        """Count the rows of what is carried over in a segment of these steps."""
+        return steps + 1 if self._plan.history else 1
+
     def segment(self, steps: int) -> Segment:
         rows = {n: (value, steps + 1) for n, value in self._program.state.items()}
+        rows |= {n: (value, self._carried_rows(steps)) for n, value in self._carried.items()}
         rows |= {value.name: (value, steps) for value in self._plan.stored}
         arrays = {n: make_rows(value, self._batch * count) for n, (value, count) in rows.items()}
         segment = Segment(arrays, steps)
-        layout, loops = self._plan.forward
-        segment.launch = self._bind(loops, {**arrays, **self._parts(layout, "work"), "rows": steps + 1})
+        layout, loops, opening = self._plan.forward
+        given = {**arrays, **self._parts(layout, "work"), "rows": steps + 1}
+        segment.launch = self._bind(loops, given)
+        segment.opening = None if opening is None else self._bind(opening, given)
         return segment
 
     def load(self, segment: Segment, state: Arrays) -> None:
@@ -146,6 +157,8 @@ class GeneratedEngine(Engine):
 
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
         assert segment.launch is not None, "made with the segment"
+        if segment.opening is not None and steps:
+            segment.opening(first, start, start + 1)
         for begin, end in self._intervals(start, steps):
             segment.launch(first, begin, end)
 

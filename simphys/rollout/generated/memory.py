@@ -11,6 +11,7 @@ from simphys.substep.action import Place, Slot, element_name
 from simphys.substep.program import Program, Value
 from simphys.substep.schedule import find_locals
 
+from .carry import Carried
 from .passes import Pass
 
 ARRAY = "m_"
@@ -60,9 +61,16 @@ class Layout:
 
 
 def lay_out(
-    program: Program, run: Pass, variant: Variant, *, stored: Collection[Value], tangents: bool = False
+    program: Program,
+    run: Pass,
+    variant: Variant,
+    *,
+    stored: Collection[Value],
+    carried: Collection[Carried] = (),
+    history: bool = False,
+    tangents: bool = False,
 ) -> Layout:
-    """Give each slot that leaves its loop a place in memory."""
+    """Give each slot that leaves its loop a place in memory: with a `history`, what is carried over has many rows."""
     layout = Layout({}, {})
     for name, value in program.state.items():
         _place_row(layout, Slot("value", value), name, next_row=False)
@@ -77,6 +85,14 @@ def lay_out(
             _place_row(layout, run.dense[name], f"dense_{name}", next_row=True, rows="dense_rows")
     for value in stored:
         _place_row(layout, Slot("value", value), value.name, next_row=False, rows="(rows - 1)")
+    for each in carried:
+        old, new = Slot("value", each.old), Slot("value", each.new)
+        if history:
+            _place_row(layout, old, each.name, next_row=False)
+            _place_row(layout, new, each.name, next_row=True)
+        else:
+            _place_member(layout, old, each.name, variant.batched)
+            _place_member(layout, new, each.name, variant.batched)
     for name, value in program.params.items():
         own = variant.batched and name in variant.own
         _place_member(layout, Slot("value", value), name, own)
@@ -85,7 +101,7 @@ def lay_out(
         layout.place(Slot("value", value), value.name, "0")
     if program.control is not None:
         _place_control(layout, program.control, own=variant.batched and "control" in variant.own)
-    _place_rest(layout, run, variant)
+    place_rest(layout, run, variant)
     return layout
 
 
@@ -121,7 +137,7 @@ def _place_control(layout: Layout, control: Value, *, own: bool) -> None:
     layout.place(Slot("sum", control), "adj_control", "adj_control_now")
 
 
-def _place_rest(layout: Layout, run: Pass, variant: Variant) -> None:
+def place_rest(layout: Layout, run: Pass, variant: Variant) -> None:
     """Place adjoint sums, and what goes from loop to loop, in the parts of the batch members of two arrays."""
     known = {run.aliases.get(slot, slot) for slot in layout.places}
     inside = find_locals(run.all_groups, known)

@@ -10,6 +10,8 @@ from simphys.substep.program import WHOLE, Domain, Op, Program, Value, View
 from simphys.substep.schedule import Group, schedule
 from simphys.substep.scope import Scope, clear
 
+from .carry import Carried
+
 
 @dataclass(eq=False)
 class Pass:
@@ -47,10 +49,10 @@ class Reads:
     """Those that deferred actions read, which need them of all steps."""
 
 
-def find_stored(program: Program, reads: Reads) -> list[Value]:
+def find_stored(program: Program, reads: Reads, available: Collection[Value] = ()) -> list[Value]:
     """Find the values that are kept from the forward pass: those of deferred actions, and others that are not cheap."""
     makers = {value: op for op in program.ops for value in op.outputs}
-    kept = set(program.result.values())
+    kept = {*program.result.values(), *available}
     stored: dict[Value, None] = {}
 
     def is_cheap(value: Value) -> bool:
@@ -66,12 +68,33 @@ def find_stored(program: Program, reads: Reads) -> list[Value]:
     return list(stored)
 
 
-def forward_pass(program: Program, stored: Collection[Value], *, gathers: bool, zeros: Collection[Value]) -> Pass:
-    """Compute the new state, and what is stored for the adjoint."""
+def forward_pass(
+    program: Program,
+    stored: Collection[Value],
+    carried: Collection[Carried],
+    *,
+    gathers: bool,
+    zeros: Collection[Value],
+    history: bool,
+) -> Pass:
+    """Compute the new state, what is stored for the adjoint, and what is carried over, which `history` keeps apart."""
     scope = Scope(gathers=gathers, zeros=zeros)
     scope.kept |= {Slot("value", value) for value in (*program.result.values(), *stored)}
+    scope.kept |= {Slot("value", each.new) for each in carried}
+    early = [each.early for each in carried]
     for op in program.ops:
-        op.pattern.forward(op, scope)
+        if op not in early:
+            op.pattern.forward(op, scope)
+    aliases = {} if history else {Slot("value", each.new): Slot("value", each.old) for each in carried}
+    return Pass(schedule([_under_aliases(action, aliases) for action in scope.actions]), scope, aliases)
+
+
+def opening_pass(carried: Collection[Carried], *, gathers: bool, zeros: Collection[Value]) -> Pass:
+    """Compute what the first step of a launch would take from the step before."""
+    scope = Scope(gathers=gathers, zeros=zeros)
+    scope.kept |= {Slot("value", each.old) for each in carried}
+    for each in carried:
+        each.early.pattern.forward(each.early, scope)
     return Pass(schedule(scope.actions), scope)
 
 

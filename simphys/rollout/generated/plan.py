@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from simphys.autograd import runtime
 from simphys.substep.program import Program, Value
 
+from .carry import Carried
 from .kernels import Loops, build_kernel
-from .memory import Layout, Variant, lay_out
-from .passes import Pass, adjoint_pass, adjoint_reads, find_dependent, find_stored, forward_pass, tangent_pass
+from .memory import Layout, Variant, lay_out, place_rest
+from .passes import (
+    Pass,
+    adjoint_pass,
+    adjoint_reads,
+    find_dependent,
+    find_stored,
+    forward_pass,
+    opening_pass,
+    tangent_pass,
+)
 from .prologue import Prologue
 
 
@@ -35,6 +46,7 @@ class Recorded:
     name: str
     prologue: Prologue
     program: Program
+    carried: tuple[Carried, ...] = ()
     plans: dict[Key, EnginePlan] = field(default_factory=dict)
 
     def plan(self, variant: Variant, *, parallel: bool, needs: frozenset[str], zeros: frozenset[str]) -> EnginePlan:
@@ -64,18 +76,32 @@ class EnginePlan:
         control = [program.control] if program.control is not None and "control" in key.needs else []
         params = [value for name, value in program.params.items() if name in key.needs or value in wanted]
         self._wanted: list[Value] = [*program.state.values(), *params, *control]
-        self.stored = find_stored(program, adjoint_reads(program, self._wanted, self.zeros))
+        reads = adjoint_reads(program, self._wanted, self.zeros)
+        later = set(reads.later)
+        self.carried = tuple([each for each in recorded.carried if not later & {each.old, each.new}])
+        ends = [value for each in self.carried for value in (each.old, each.new)]
+        self.stored = find_stored(program, reads, ends)
+        self.history = bool(ends) and self.stored != find_stored(program, reads)
+        """True if adjoints read what is carried over, so that the engine keeps it for each step."""
+        self._available = [*self.stored, *ends] if self.history else self.stored
         self._adjoint_passes: dict[bool, tuple[Pass, Layout]] = {}
         self._adjoints: dict[bool, tuple[Layout, Loops]] = {}
         self._tangents: dict[frozenset[str], tuple[Layout, Loops]] = {}
 
     @functools.cached_property
-    def forward(self) -> tuple[Layout, Loops]:
-        """The forward pass."""
-        program, key = self._recorded.program, self.key
-        run = forward_pass(program, self.stored, gathers=key.variant.gathers, zeros=self.zeros)
-        layout = lay_out(program, run, key.variant, stored=self.stored)
-        return layout, build_kernel(f"forward_{self._recorded.name}", run, layout, key.variant, parallel=key.parallel)
+    def forward(self) -> tuple[Layout, Loops, Loops | None]:
+        """The forward pass, and the loops that a launch begins with, if any."""
+        program, carried, key = self._recorded.program, self.carried, self.key
+        options: Any = {"gathers": key.variant.gathers, "zeros": self.zeros}
+        run = forward_pass(program, self.stored, carried, history=self.history, **options)
+        layout = self._lay_out(run)
+        name, parallel = self._recorded.name, key.parallel
+        loops = build_kernel(f"forward_{name}", run, layout, key.variant, parallel=parallel)
+        if not carried:
+            return layout, loops, None
+        opening = opening_pass(carried, **options)
+        place_rest(layout, opening, key.variant)
+        return layout, loops, build_kernel(f"opening_{name}", opening, layout, key.variant, parallel=parallel)
 
     def adjoint_layout(self, *, dense: bool) -> Layout:
         """Return the layout of the adjoint pass."""
@@ -106,6 +132,10 @@ class EnginePlan:
         if dense not in self._adjoint_passes:
             program, key = self._recorded.program, self.key
             gathers = key.variant.gathers
-            run = adjoint_pass(program, self._wanted, self.stored, gathers=gathers, zeros=self.zeros, dense=dense)
-            self._adjoint_passes[dense] = run, lay_out(program, run, key.variant, stored=self.stored)
+            run = adjoint_pass(program, self._wanted, self._available, gathers=gathers, zeros=self.zeros, dense=dense)
+            self._adjoint_passes[dense] = run, self._lay_out(run)
         return self._adjoint_passes[dense]
+
+    def _lay_out(self, run: Pass) -> Layout:
+        rows: Any = {"stored": self.stored, "carried": self.carried, "history": self.history}
+        return lay_out(self._recorded.program, run, self.key.variant, **rows)
