@@ -193,8 +193,8 @@ class Faces(GridPattern):
 
     def _list_faces(self, site: Site, op: Op, scope: Scope) -> list[_Face]:
         """List the faces of the loop's cell, the two of each axis in order."""
-        assert op.variant is not None
-        cells, wraps = op.variant
+        variant: Any = op.variant
+        cells, wraps = variant
         flags = site.once(f"{scope.relation(op, FLAGS)}[{site.row or site.index}]")
         found = []
         for axis, count in enumerate(cells):

@@ -98,7 +98,7 @@ def run(model: Growth, mode: Any, *inputs: Tensor, **options: Any) -> tuple[Tens
 
 def test_the_fallback_is_taken_by_itself() -> None:
     arrays = {"rate": np.ones(3), "unused": np.array(1.0)}
-    options = {"batch": 1, "needs": frozenset({"rate"}), "deterministic": False}
+    options: Any = {"batch": 1, "needs": frozenset({"rate"}), "deterministic": False}
     assert isinstance(Growth().engine(arrays, np.ones(STEPS), **options), NestedEngine)
     assert isinstance(Growth().engine(arrays, None, **options), NestedEngine)
 

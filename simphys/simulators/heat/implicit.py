@@ -62,17 +62,16 @@ class Relax(Function):
 
     @staticmethod
     def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
-        conductivity, change = ctx.saved_tensors
+        model, (conductivity, change) = ctx.model, ctx.saved_tensors
         w = ctx.matrix.solve(adj.data)
-        _, pull = vjp(lambda k: _heat(ctx.model, change.data, k), conductivity)
-        return None, w, pull(ctx.model.theta * w)[0], -w * change.data / ctx.model.dt
+        _, pull = vjp(lambda k: _heat(model, change.data, k), conductivity)
+        return None, w, pull(model.theta * w)[0], -w * change.data / model.dt
 
     @staticmethod
     def jvp(ctx: Context, _: None, dheating: Array, dconductivity: Array, dcapacity: Array) -> Array:
-        conductivity, change = ctx.saved_tensors
-        _, (dheat,) = jvp(lambda k: _heat(ctx.model, change.data, k), conductivity, [dconductivity])
-        moved = dheating + ctx.model.theta * dheat - dcapacity * change.data / ctx.model.dt
-        solved: Array = ctx.matrix.solve(moved)
+        model, (conductivity, change) = ctx.model, ctx.saved_tensors
+        pushed = jvp(lambda k: _heat(model, change.data, k), conductivity, [dconductivity])[1][0]
+        solved: Array = ctx.matrix.solve(dheating + model.theta * pushed - dcapacity * change.data / model.dt)
         return solved
 
 

@@ -13,10 +13,9 @@ from simphys.files.field_file import read_field
 from simphys.scenefile.section import Count, Fields, Key, Positive, Problem, Section, Simulator, Words
 from simphys.simulator import Array
 
-from .model import SIDES, Heat
+from .model import SIDES, Heat, Side
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
-Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 POSITIVE = ("conductivity", "heat_capacity")
 
 
