@@ -211,9 +211,10 @@ class IntegerParameter(Parameter):
 
     def put_into(self, context: Any, position: int, like: Any) -> Put:
         index, put_int = _index(position), context.set_arg_int
+        lowest, highest = self.lowest, self.highest
 
         def put(value: Any) -> bool:
-            put_int(index, self.check(value))
+            put_int(index, value if type(value) is int and lowest <= value <= highest else self.check(value))
             return True
 
         return put

@@ -327,9 +327,13 @@ def real() -> Any:
     return ti.f64 if settings().precision == "f64" else ti.f32
 
 
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
 def real_dtype() -> np.dtype[Any]:
     """NumPy's type of a real number in the precision in force (f64 before `init`)."""
-    return np.dtype(np.float32 if initialised() and settings().precision == "f32" else np.float64)
+    session = switch.session
+    return _F32 if session is not None and session.settings.precision == "f32" else _F64
 
 
 def require_precision(source: str, *values: Any) -> None:

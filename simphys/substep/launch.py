@@ -102,7 +102,7 @@ def _prepared_passes() -> dict[Any, _Prepared]:
 def _compile(op: Op, name: Pass, parallel: bool) -> _Prepared:
     names = _slot_names(op)
     varying = [value for value in op.values() if value.varies]
-    scope = Scope(gathers=parallel, wanted=varying, moving=varying)
+    scope = Scope(gathers=parallel, wanted=varying, moving=varying, numbers_vary=True)
     if name == "adjoint":
         scope.started |= {Slot("adjoint", value) for value in op.outputs}
     kind: Any = {"forward": "value", "adjoint": "adjoint", "tangent": "tangent"}[name]

@@ -22,6 +22,7 @@ class Scope:
         wanted: Collection[Value] = (),
         moving: Collection[Value] = (),
         frozen: Collection[Slot] = (),
+        numbers_vary: bool = False,
     ) -> None:
         self.gathers = gathers
         """True if loops add to their own elements only, so that they can run in parallel."""
@@ -42,14 +43,18 @@ class Scope:
         """Slots that are not written, as they hold their values already."""
         self._zeros, self._wanted, self._moving = set(zeros), set(wanted), set(moving)
         self._keys: dict[int, str] = {}
+        self._numbers_vary = numbers_vary  # if so, numbers that are equal may differ in another launch
 
     # --- names in the text
 
     def number(self, op: Op, name: str) -> str:
         """Name of the argument that holds a constant number of a sub-step."""
-        key = f"{self._key(op)}_{name}"
         number = op.inputs[name]
         assert isinstance(number, float), "an array has a slot"
+        for known, other in self.numbers.items():
+            if other == number and not self._numbers_vary:
+                return known
+        key = f"{self._key(op)}_{name}"
         self.numbers[key] = number
         return key
 

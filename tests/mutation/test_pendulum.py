@@ -37,9 +37,9 @@ EQUIVALENT = {
     "adj_multiply: 0 * x -> x": "the loop sets every element before it adds to it",
     "jvp_*: 0 * [xv] -> [xv]": "the loop sets every element",
     "adj_carry: adj_mu -> *": "the loop sets every element",
-    "adj_rate: 0 * ? -> ?": "no term is left if one of the two factors of S is 0; the angles of M alone count",
+    "adj_rate: 0 * ? -> *": "no term is left if one of the two factors of S is 0; the angles of M alone count",
     "jvp_rate: 0 * p -> p": "M is not used with S q",
-    "adj_momentum: 0 * ? -> ?": "no term is left if one of the two factors of S is 0",
+    "adj_momentum: 0 * ? -> *": "no term is left if one of the two factors of S is 0",
     "*: -(0 * guess)": "0 has no sign",
 }
 

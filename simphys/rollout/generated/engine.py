@@ -65,7 +65,7 @@ class GeneratedEngine(Engine):
         self._values = self._compute_values(params)
         own = {name for name, value in self._given.items() if value.ndim > len(shapes[name])}
         own |= {value.name for value in self._prologue.results if len(self._values[value.name]) > 1}
-        self._work_us = sum([op.pattern.cost_us(op) for op in self._program.ops])
+        self._work_us = recorded.work_us
         gathers = self._choose_gathers(deterministic=deterministic)
         variant = Variant(batched=batch > 1, own=frozenset(own), gathers=gathers)
         zeros = self._find_zeros()

@@ -49,6 +49,11 @@ class Recorded:
     carried: tuple[Carried, ...] = ()
     plans: dict[Key, EnginePlan] = field(default_factory=dict)
 
+    @functools.cached_property
+    def work_us(self) -> float:
+        """Serial cost [us] of a step, approximately."""
+        return sum([op.pattern.cost_us(op) for op in self.program.ops])
+
     def plan(self, variant: Variant, *, parallel: bool, needs: frozenset[str], zeros: frozenset[str]) -> EnginePlan:
         """Return the plan for these choices and the settings in force."""
         chosen = runtime.settings()

@@ -14,7 +14,7 @@ from simphys.substep import per_element
 from . import linear
 from .loads import adj_turn_joints, adj_weigh, jvp_turn_joints, jvp_weigh, turn_joints, weigh
 from .pairs import adj_multiply, assemble, jvp_multiply
-from .terms import adj_carry, carry
+from .terms import adj_carry, carry, jvp_carry
 
 
 @element
@@ -38,7 +38,7 @@ def adj_acceleration(x, v, u, L, m, c, g, e, a, adj_a):
 
 @acceleration.tangent
 def jvp_acceleration(x, v, u, L, m, c, g, e, a, dx, dv, du, dL, dm, dc, dg, de):
-    mu, dmu = carry(m), carry(dm)
+    mu, dmu = carry(m), jvp_carry(m, dm)
     M, _ = assemble(x, L, mu, v)
     dp, ds = jvp_multiply(x, L, mu, a, v * v, dx, dL, dmu, 0 * a, 2 * v * dv)
     df = jvp_weigh(x, L, mu, g, e, dx, dL, dmu, dg, de) + jvp_turn_joints(v, u, c, dv, du, dc)

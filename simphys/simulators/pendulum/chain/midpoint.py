@@ -30,7 +30,7 @@ from simphys.substep import per_element
 from . import linear
 from .loads import adj_turn_joints, adj_weigh, jvp_turn_joints, jvp_weigh, turn_joints, weigh
 from .pairs import adj_multiply, jvp_multiply, multiply
-from .terms import adj_carry, adj_weight, carry, couple
+from .terms import adj_carry, adj_weight, carry, couple, jvp_carry
 
 MAX_CORRECTIONS = 20
 """Largest number of Newton corrections; four or five are usual."""
@@ -106,7 +106,7 @@ def adj_midpoint_rate(guess, x, p, u, L, m, c, g, e, k, nan, v, adj_v):
 
 @midpoint_rate.tangent
 def jvp_midpoint_rate(guess, x, p, u, L, m, c, g, e, k, nan, v, dguess, dx, dp, du, dL, dm, dc, dg, de):
-    mu, dmu, y, still = carry(m), carry(dm), x + k * v, 0 * v
+    mu, dmu, y, still = carry(m), jvp_carry(m, dm), x + k * v, 0 * v
     moved, turned = jvp_multiply(y, L, mu, v, v, dx, dL, dmu, still, still)
     df = jvp_weigh(y, L, mu, g, e, dx, dL, dmu, dg, de) + jvp_turn_joints(v, u, c, still, du, dc)
     dR = dp + k * df - moved - k * v * turned

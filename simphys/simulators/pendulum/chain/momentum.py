@@ -12,7 +12,7 @@ from simphys.substep import per_element
 
 from . import linear
 from .pairs import adj_multiply, assemble, jvp_multiply, multiply
-from .terms import adj_carry, carry
+from .terms import adj_carry, carry, jvp_carry
 
 
 @element
@@ -29,7 +29,7 @@ def adj_momentum(x, v, L, m, y):
 
 @momentum.tangent
 def jvp_momentum(x, v, L, m, dx, dv, dL, dm):
-    dp, _ = jvp_multiply(x, L, carry(m), v, 0 * v, dx, dL, carry(dm), dv, 0 * v)
+    dp, _ = jvp_multiply(x, L, carry(m), v, 0 * v, dx, dL, jvp_carry(m, dm), dv, 0 * v)
     return dp
 
 
@@ -52,7 +52,7 @@ def adj_rate(x, p, L, m, v, adj_v):
 def jvp_rate(x, p, L, m, v, dx, dp, dL, dm):
     mu = carry(m)
     M, _ = assemble(x, L, mu, 0 * p)
-    moved, _ = jvp_multiply(x, L, mu, v, 0 * v, dx, dL, carry(dm), 0 * v, 0 * v)
+    moved, _ = jvp_multiply(x, L, mu, v, 0 * v, dx, dL, jvp_carry(m, dm), 0 * v, 0 * v)
     return linear.solve(linear.factor(M), dp - moved)
 
 
