@@ -35,12 +35,10 @@ EQUIVALENT = {
     "adj_weigh: 0 * x -> x": "the loop sets every element",
     "adj_turn_joints: 0 * v -> v": "the loop sets every element",
     "adj_multiply: 0 * x -> x": "the loop sets every element before it adds to it",
-    "jvp_*: 0 * [xv] -> [xv]": "the loop sets every element",
-    "adj_carry: adj_mu -> *": "the loop sets every element",
-    "adj_rate: 0 * ? -> *": "no term is left if one of the two factors of S is 0; the angles of M alone count",
-    "jvp_rate: 0 * p -> p": "M is not used with S q",
-    "adj_momentum: 0 * ? -> *": "no term is left if one of the two factors of S is 0",
-    "*: -(0 * guess)": "0 has no sign",
+    "jvp_weigh: 0 * x -> x": "the loop sets every element",
+    "jvp_turn_joints: 0 * v -> v": "the loop sets every element",
+    "adj_midpoint_rate: 0 * guess -> 0": "zeros too",
+    "adj_midpoint_rate: 0 * guess -> -(0 * guess)": "zeros too",
 }
 
 Check = Callable[[Any], None]

@@ -17,42 +17,42 @@ from .terms import adj_carry, carry, jvp_carry
 
 @element
 def momentum(x, v, L, m):
-    p, _ = multiply(x, L, carry(m), v, 0 * v)
+    p, _ = multiply(x, L, carry(m), v, v)
     return p
 
 
 @momentum.adjoint
 def adj_momentum(x, v, L, m, y):
-    adj_x, adj_L, adj_mu, adj_v, _ = adj_multiply(x, L, carry(m), v, 0 * v, y, 0 * y)
+    adj_x, adj_L, adj_mu, adj_v, _ = adj_multiply(x, L, carry(m), v, v, y, 0 * y)
     return adj_x, adj_v, adj_L, adj_carry(m, adj_mu)
 
 
 @momentum.tangent
 def jvp_momentum(x, v, L, m, dx, dv, dL, dm):
-    dp, _ = jvp_multiply(x, L, carry(m), v, 0 * v, dx, dL, jvp_carry(m, dm), dv, 0 * v)
+    dp, _ = jvp_multiply(x, L, carry(m), v, v, dx, dL, jvp_carry(m, dm), dv, dv)
     return dp
 
 
 @element
 def rate(x, p, L, m):
-    M, _ = assemble(x, L, carry(m), 0 * p)
+    M, _ = assemble(x, L, carry(m), p)
     return linear.solve(linear.factor(M), p)
 
 
 @rate.adjoint
 def adj_rate(x, p, L, m, v, adj_v):
     mu = carry(m)
-    M, _ = assemble(x, L, mu, 0 * p)
+    M, _ = assemble(x, L, mu, p)
     y = linear.solve(linear.factor(M), adj_v)
-    adj_x, adj_L, adj_mu, _, _ = adj_multiply(x, L, mu, v, 0 * v, -y, 0 * y)
+    adj_x, adj_L, adj_mu, _, _ = adj_multiply(x, L, mu, v, v, -y, 0 * y)
     return adj_x, y, adj_L, adj_carry(m, adj_mu)
 
 
 @rate.tangent
 def jvp_rate(x, p, L, m, v, dx, dp, dL, dm):
-    mu = carry(m)
-    M, _ = assemble(x, L, mu, 0 * p)
-    moved, _ = jvp_multiply(x, L, mu, v, 0 * v, dx, dL, jvp_carry(m, dm), 0 * v, 0 * v)
+    mu, still = carry(m), 0 * v
+    M, _ = assemble(x, L, mu, p)
+    moved, _ = jvp_multiply(x, L, mu, v, v, dx, dL, jvp_carry(m, dm), still, still)
     return linear.solve(linear.factor(M), dp - moved)
 
 
