@@ -6,8 +6,9 @@ import pytest
 
 from simphys.autograd import InputError, tensor
 from simphys.rollout import rollout
+from simphys.rollout.generated import record
 from simphys.rollout.trajectory import BlowUp
-from simphys.simulators.charges import Charges
+from simphys.simulators.charges import Charges, step
 
 from .systems import system, two_bodies
 
@@ -26,6 +27,19 @@ def test_space_has_at_most_three_dimensions() -> None:
 def test_the_stages_of_a_step_add_up_to_it(integrator: str) -> None:
     stages = Charges(2, 2, 0.1, integrator).stages
     assert sum(stage.kick for stage in stages) == sum(stage.drift for stage in stages) == 0.1
+
+
+@pytest.mark.parametrize(
+    ("integrator", "carried"), [("semi_implicit_euler", []), ("velocity_verlet", ["charge_force"])]
+)
+def test_forces_are_computed_once_a_step(integrator: str, carried: list[str]) -> None:
+    """Velocity Verlet begins a step with the forces that the step before ended with."""
+    model, params, state = system(2, integrator=integrator)
+    for controlled in (False, True):
+        assert [each.name for each in record(model, step, controlled=controlled).carried] == carried
+    engine = model.engine(params.arrays(), None, batch=1, needs=frozenset({"charge"}), deterministic=False)
+    numbers = engine.segment_bytes(101, dense=False) - engine.segment_bytes(100, dense=False)
+    assert numbers == state.position.size * 2 * state.position.data.itemsize, "no history of forces"
 
 
 def test_shapes_are_those_of_the_fields() -> None:
