@@ -155,8 +155,9 @@ ELSEWHERE = {
     "rigid/sweeps.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by gradcheck of Solve",
     "rigid/fused_adjoint.py: adj_drift_to_stage.*": "moves adjoints to the loops of drift; held by nested = fused",
     "rigid/sense.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
-    "rigid/sense.py: kernels.adjoint": "only calls the loops",
-    "rigid/solve.py: kernels.adjoint": "only calls the loops",
+    "rigid/sense.py: kernels.*": "only calls the loops",
+    "rigid/solve.py: kernels.*": "only calls the loops",
+    "rigid/fused_tangent.py: *": "moves tangents to the loops of the sub-steps; tangent = adjoint of a horizon",
     "mpm/fused_adjoint.py: kernels.adj_node": "arithmetic on indices alone; held by nested = fused",
 }
 """Rules without a term to drop, by name or by file and name."""

@@ -22,6 +22,7 @@ from simphys.simulators.rigid.geometry.feature import BOX, CORNER, EDGES, PLANE,
 
 from ..simulators.rigid.geometry.poses import all_kinds, random_turns
 from .sweep import Sweep, stale
+from .test_rigid_motion import choose_kernels, tangents_of
 
 EACH = 2
 """Number of mutants per rule in a sample: most compile a kernel."""
@@ -54,7 +55,7 @@ def check_geometry(model: RigidBodies, *seeds: int) -> Callable[[Any], None]:
 
     def check_package(package: Any) -> None:
         def reuse(_: RigidBodies) -> SimpleNamespace:
-            return SimpleNamespace(forward=vars(contacts)["_kernels"](model).forward, adjoint=mine.adjoint)
+            return choose_kernels(vars(contacts)["_kernels"](model), mine)
 
         module = importlib.import_module(f"{package.__name__}.contacts")
         mine = vars(module)["_kernels"](model)
@@ -81,7 +82,7 @@ def check_compliant(module: Any) -> None:
     motion = random.standard_normal((3, 6)), random.standard_normal((2, 2)), random.standard_normal((2, 1))
     kernels = vars(compliant)["_kernels"](model)
     mine = module._kernels(model)
-    with patch.object(module, "_kernels", lambda _: SimpleNamespace(forward=kernels.forward, adjoint=mine.adjoint)):
+    with patch.object(module, "_kernels", lambda _: choose_kernels(kernels, mine)):
         for damping in (0.1, 3.0):
             inputs = [leaf(values) for values in ((-0.3, -0.1, -0.2), *motion, 2.0, damping, (0.4, 0.7))]
             check(lambda *x: module.CompliantContact.apply(model, *x), inputs)
@@ -122,6 +123,7 @@ SWEEPS = [
     sweep_loops(compliant, ("loops.adj_*",), check_compliant),
     make_sweep(compliant, ("functions.adj_*", "kernels.adjoint", "CompliantContact.backward"), check_compliant),
 ]
+SWEEPS += [tangents_of(sweep) for sweep in SWEEPS if sweep.module is not closest]
 
 
 def test_what_is_listed_as_equivalent_exists() -> None:

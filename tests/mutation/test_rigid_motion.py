@@ -1,4 +1,4 @@
-"""Every term in the adjoints of free motion, joints, motors and springs of rigid bodies is needed."""
+"""Every term in the adjoints and tangents of free motion, joints, motors and springs of rigid bodies is needed."""
 
 from __future__ import annotations
 
@@ -60,6 +60,9 @@ MARGIN = 10_000
 
 Check = Callable[[Any], None]
 
+CHECKED = {"kernel": "adjoint"}
+"""The kernel of the changed package that a check compiles: adjoint or tangent; all others are the original ones."""
+
 
 def make_check(
     original: ModuleType,
@@ -69,7 +72,7 @@ def make_check(
     given: Any = None,
     outputs: Callable[[Any], Any] | None = None,
 ) -> Check:
-    """Return a check of a Function in a copy of the package; the original forward kernel is reused.
+    """Return a check of a Function in a copy of the package; the original kernels but that of CHECKED are reused.
 
     `given` are the arguments before the inputs; `outputs` selects the outputs to check. The adjoint kernel must add to
     the adjoints of the inputs, which backward returns.
@@ -80,7 +83,8 @@ def make_check(
         mine = importlib.import_module(f"{package.__name__}.{original.__name__.rsplit('.', 1)[-1]}")
         rule = getattr(mine, function)
         with reduced_optimization():
-            forward, adjoint = vars(original)["_kernels"](model).forward, vars(mine)["_kernels"](model).adjoint
+            used = choose_kernels(vars(original)["_kernels"](model), vars(mine)["_kernels"](model))
+            adjoint = used.adjoint
 
             def backward(ctx: Any, *adjoints: Any) -> Any:
                 launches: list[Any] = []
@@ -90,7 +94,7 @@ def make_check(
                     add_to(adjoint, arguments, [each for each in found if isinstance(each, np.ndarray)])
                 return found
 
-            kernels, rule_backward = SimpleNamespace(forward=forward), rule.backward
+            kernels, rule_backward = SimpleNamespace(forward=used.forward, tangent=used.tangent), rule.backward
             with patch.object(mine, "_kernels", lambda _: kernels), patch.object(rule, "backward", backward):
 
                 def chosen(*x: Tensor) -> Any:
@@ -100,6 +104,41 @@ def make_check(
                 gradcheck(chosen, inputs, mode="projected", repeats=1)
 
     return check
+
+
+def choose_kernels(original: Any, changed: Any) -> SimpleNamespace:
+    """Choose the kernel of CHECKED from a changed package, all others from the original; tangents get margins."""
+    found = {**vars(original), CHECKED["kernel"]: getattr(changed, CHECKED["kernel"])}
+    return SimpleNamespace(**{**found, "tangent": functools.partial(launch_with_margins, found["tangent"])})
+
+
+def launch_with_margins(kernel: Any, *arguments: Any) -> None:
+    """Launch with copies in larger arrays, and copy the results back."""
+    given = copy_with_margins(arguments)
+    kernel(*given)
+    for values, mine in zip(leaves_of(arguments), leaves_of(given), strict=True):
+        values[:] = mine
+
+
+def check_tangents(check: Check) -> Check:
+    """Return the check with the tangent kernel of the changed package."""
+
+    def check_package(package: Any) -> None:
+        with patch.dict(CHECKED, kernel="tangent"):
+            check(package)
+
+    return check_package
+
+
+def tangents_of(sweep: Sweep) -> Any:
+    """Return the sweep over the tangent rules beside the adjoint rules of a sweep."""
+    names = {"adj_": "jvp_", "kernels.adjoint": "kernels.tangent", ".backward": ".jvp", ".pull": ".push"}
+    rules = []
+    for rule in sweep.rules:
+        for old, new in names.items():
+            rule = rule.replace(old, new)
+        rules.append(rule)
+    return sweep._replace(rules=tuple(rules), check=check_tangents(sweep.check))
 
 
 def add_to(adjoint: Any, arguments: tuple[Any, ...], found: list[np.ndarray[Any, Any]]) -> None:
@@ -230,6 +269,7 @@ SWEEPS = [
     sweep_substep(motor, "JointForce", check_motors()),
     sweep_substep(spring_damper, "SpringDamper", check_springs()),
 ]
+SWEEPS += [tangents_of(sweep) for sweep in SWEEPS if sweep.module is not nested]
 
 
 def test_what_is_listed_as_equivalent_exists() -> None:

@@ -105,10 +105,11 @@ SWEEPS = [
     make_sweep(basis, ("functions.adj_*",), check_contact_rows_in_any_dimension),
     make_sweep(contact_rows, ("loops.adj_*", "kernels.adjoint", "ContactRows.backward"), check_contact_rows(2)),
     make_sweep(solve, ("Solve.backward",), check_solve()),
-    make_sweep(phases, ("loops.adj_solve_phases",), check_solve()),
+    make_sweep(phases, ("loops.adj_*",), check_solve()),
     make_sweep(sense, ("Sense.backward",), check_sense()),
     make_sweep(engine, ("RigidEngine.pull",), check_rollouts(sliding_ball())),
 ]
+SWEEPS += [motion.tangents_of(sweep) for sweep in SWEEPS]
 
 
 def test_what_is_listed_as_equivalent_exists() -> None:
