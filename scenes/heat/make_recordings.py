@@ -35,7 +35,6 @@ def simulate_finely(name: str, fields: dict[str, Any], *, steps: int) -> tuple[n
     grid, time = dict(coarse["grid"]), coarse["time"]
     data["grid"] = grid | {"cells": [FINER * n for n in grid["cells"]], "spacing": grid["spacing"] / FINER}
     data["time"] = {"dt": time["dt"] / steps, "duration": time["duration"]}
-    data["medium"] = data["medium"] | fields.pop("medium", {})
     made = build_scene(scenefile.from_dict(data))
     params = made.params.replace(**{key: tensor(values) for key, values in fields.items()})
     with no_grad():
@@ -45,12 +44,8 @@ def simulate_finely(name: str, fields: dict[str, Any], *, steps: int) -> tuple[n
 
 def record_strips(folder: Path) -> None:
     """Write conductivity.txt."""
-    edges = (0.0, 0.1, 0.2, 0.3)
-    regions = [
-        {"first": [low, 0.0], "last": [high, 0.2], "conductivity": k}
-        for low, high, k in zip(edges[:-1], edges[1:], STRIPS, strict=True)
-    ]
-    states, scene = simulate_finely("conductivity", {"medium": {"regions": regions}}, steps=10)
+    conductivity = np.repeat(STRIPS, FINER * 10)[:, None] * np.ones(FINER * 20)
+    states, scene = simulate_finely("conductivity", {"conductivity": conductivity}, steps=10)
     nodes = [channel["node"] for channel in scene["observations"]["channels"]]
     at = [(slice(None), *[FINER * i + FINER // 2 for i in node]) for node in nodes]
     values = np.stack([states[place] for place in at], axis=1)[::EVERY]

@@ -8,6 +8,7 @@ r <- r - alpha q. Source: Hestenes and Stiefel 1952; Golub and van Loan, Matrix 
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any, no_type_check
 
 import numpy as np
@@ -67,6 +68,23 @@ def _kernel(real: Any) -> Any:
             info[2], info[3] = rounds, ti.sqrt(left)
 
     return solve
+
+
+def couple_cells(k: Array, spacing: float, open_sides: Sequence[int]) -> tuple[Array, Array]:
+    """Compute d [*cells] and g [dim, *cells] of conduction, -div(k grad): the harmonic mean of k through each face.
+
+    open_sides: numbers of the sides that are held at 0, half a cell away.
+    """
+    diagonal, coupling, factor = np.zeros_like(k), np.zeros((k.ndim, *k.shape), k.dtype), 2 / spacing**2
+    for axis in range(k.ndim):
+        along, d, g = (np.moveaxis(array, axis, 0) for array in (k, diagonal, coupling[axis]))
+        g[:-1] = factor * along[:-1] * along[1:] / (along[:-1] + along[1:])
+        d += g
+        d[1:] += g[:-1]
+    for side in open_sides:
+        layer = (slice(None),) * (side // 2) + (-(side % 2),)
+        diagonal[layer] += factor * k[layer]
+    return diagonal, coupling
 
 
 class CoupledCells:

@@ -52,7 +52,6 @@ def jvp_side_conduction(T, k, T_side, h, dT, dk, dT_side):
 
 @element
 def warm(T, f, q, C, dt):
-    """Compute the temperature after an explicit step."""
     return T + dt / C * (f + q)
 
 

@@ -19,35 +19,21 @@ from typing import Any
 
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor, jvp, tensor, vjp
-from simphys.numerics.coupled_cells import CoupledCells
+from simphys.autograd import Context, Function, Tensor, jvp, runtime, tensor, vjp
+from simphys.numerics.coupled_cells import CoupledCells, couple_cells
 from simphys.simulator import Array
 
 from .conduction import Conduction, SideConduction
 from .model import Heat
 
 
-def heat_cells(model: Heat, temperature: Tensor, conductivity: Tensor, outside: Tensor) -> Tensor:
-    """Compute the heating [*cells] [W/m^3] by neighbours, and by sides at the temperatures `outside` [2 dim]."""
+def heat_cells(model: Heat, temperature: Tensor, conductivity: Tensor, outside: Tensor | None = None) -> Tensor:
+    """Compute the heating [*cells] [W/m^3] by neighbours, and by sides at temperatures [2 dim], 0 by default."""
     heating = Conduction.apply(model, temperature, conductivity, model.spacing)
     if model.open_sides:
+        outside = tensor(np.zeros(2 * model.dim, runtime.real_dtype())) if outside is None else outside
         heating = heating + SideConduction.apply(model, temperature, conductivity, outside, model.spacing)
     return heating
-
-
-def assemble(model: Heat, k: Array, capacity: Array) -> CoupledCells:
-    """Assemble A."""
-    factor, diagonal = model.theta * 2 / model.spacing**2, capacity / model.dt
-    coupling = np.zeros((model.dim, *model.cells), k.dtype)
-    for axis in range(model.dim):
-        along, d, g = (np.moveaxis(array, axis, 0) for array in (k, diagonal, coupling[axis]))
-        g[:-1] = factor * along[:-1] * along[1:] / (along[:-1] + along[1:])
-        d += g
-        d[1:] += g[:-1]
-        for side in (0, -1):
-            if model.sides[2 * axis - side] == "fixed":
-                d[side] += factor * along[side]
-    return CoupledCells(diagonal, coupling)
 
 
 class Relax(Function):
@@ -55,8 +41,9 @@ class Relax(Function):
 
     @staticmethod
     def forward(ctx: Context, model: Heat, heating: Tensor, conductivity: Tensor, capacity: Tensor) -> Array:
-        ctx.model, ctx.matrix = model, assemble(model, conductivity.data, capacity.data)
-        change = ctx.matrix.solve(heating.data)
+        diagonal, coupling = couple_cells(conductivity.data, model.spacing, model.open_sides)
+        ctx.matrix = CoupledCells(capacity.data / model.dt + model.theta * diagonal, model.theta * coupling)
+        ctx.model, change = model, ctx.matrix.solve(heating.data)
         ctx.save_for_backward(conductivity, change)
         return change
 
@@ -64,18 +51,12 @@ class Relax(Function):
     def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
         model, (conductivity, change) = ctx.model, ctx.saved_tensors
         w = ctx.matrix.solve(adj.data)
-        _, pull = vjp(lambda k: _heat(model, change.data, k), conductivity)
+        _, pull = vjp(lambda k: heat_cells(model, change, k), conductivity)
         return None, w, pull(model.theta * w)[0], -w * change.data / model.dt
 
     @staticmethod
     def jvp(ctx: Context, _: None, dheating: Array, dconductivity: Array, dcapacity: Array) -> Array:
         model, (conductivity, change) = ctx.model, ctx.saved_tensors
-        pushed = jvp(lambda k: _heat(model, change.data, k), conductivity, [dconductivity])[1][0]
+        pushed = jvp(lambda k: heat_cells(model, change, k), conductivity, [dconductivity])[1][0]
         solved: Array = ctx.matrix.solve(dheating + model.theta * pushed - dcapacity * change.data / model.dt)
         return solved
-
-
-def _heat(model: Heat, temperature: Array, conductivity: Tensor) -> Tensor:
-    """Compute the heating with sides at 0."""
-    outside = tensor(np.zeros(2 * model.dim, temperature.dtype))
-    return heat_cells(model, tensor(temperature), conductivity, outside)

@@ -59,8 +59,7 @@ class Heat(Model):
     sides: tuple[str, ...] = ()
     """Kind of each side x-, x+, y-, ...: insulated, or at a fixed temperature; all insulated by default."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
 
     def __post_init__(self) -> None:
         if len(self.cells) not in (1, 2, 3):

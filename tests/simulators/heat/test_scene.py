@@ -42,14 +42,10 @@ def test_defaults_describe_an_insulated_plate() -> None:
 
 def test_all_given_values_arrive(tmp_path: Path) -> None:
     np.save(tmp_path / "k.npy", np.arange(1.0, 7).reshape(3, 2))
-    regions = [
-        {"first": [0.0, 0.0], "last": [1.0, 0.5], "source": 7.0, "heat_capacity": 4.0},
-        {"first": [0.5, 0.0], "last": [1.5, 1.0], "source": 8.0},
-    ]
     changed = {
         "simulator": {"name": "heat", "scheme": "crank_nicolson"},
         "grid": {"cells": [3, 2], "spacing": 0.5, "sides": {"x+": 5.0, "y-": 6.0}},
-        "medium": {"conductivity": {"file": str(tmp_path / "k.npy")}, "heat_capacity": 3.0, "regions": regions},
+        "medium": {"conductivity": {"file": str(tmp_path / "k.npy")}, "heat_capacity": 3.0, "source": 7.0},
         "control": {"kind": "knots", "value": [[1.0, 2.0, 3.0, 4.0]]},
     }
     scene = build_scene(from_dict(sections(**changed)))
@@ -57,8 +53,8 @@ def test_all_given_values_arrive(tmp_path: Path) -> None:
     params = {name: value.tolist() for name, value in scene.params.arrays().items()}
     assert params == {
         "conductivity": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]],
-        "heat_capacity": [[4.0, 3.0], [4.0, 3.0], [3.0, 3.0]],
-        "source": [[7.0, 0.0], [8.0, 8.0], [8.0, 8.0]],
+        "heat_capacity": [[3.0] * 2] * 3,
+        "source": [[7.0] * 2] * 3,
         "side_temperature": [0.0, 5.0, 6.0, 0.0],
     }
     control = scene.control()
@@ -69,16 +65,6 @@ def test_all_given_values_arrive(tmp_path: Path) -> None:
     ("changed", "message"),
     [
         ({"grid": {"cells": [3, 2], "spacing": 0.5, "sides": {"z-": 1.0}}}, "must be a side of a 2-D grid"),
-        (
-            {
-                "medium": {
-                    "conductivity": 2.0,
-                    "heat_capacity": 3.0,
-                    "regions": [{"first": [0.0], "last": [1.0, 1.0]}],
-                }
-            },
-            "must have 2 elements",
-        ),
         ({"medium": {"conductivity": -2.0, "heat_capacity": 3.0}}, "medium.conductivity"),
         ({"state": {"temperature": {"file": "no.npy"}}}, "state.temperature.file"),
     ],
