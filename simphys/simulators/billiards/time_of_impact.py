@@ -90,7 +90,7 @@ def kernels(real: Any) -> SimpleNamespace:
     vec = ti.types.vector(2, real)
     f, fly = functions(real), flight.functions(real)
     types = arrays.types(real)
-    balls_type = types.balls
+    balls_type, reals = types.balls, types.reals
     slopes = record(arrays.Table, r=types.reals, a=types.reals, walls=types.reals)
 
     @kernel
@@ -119,7 +119,7 @@ def kernels(real: Any) -> SimpleNamespace:
     @kernel
     def tangent(
         balls: balls_type, a: real, i: ti.i32, o: ti.i32, side: ti.i32, t: real,
-        dballs: balls_type, dtable: slopes, dtime: types.reals,
+        dballs: balls_type, dtable: slopes, dtime: reals,
     ):  # fmt: skip
         dtime[0] = f.jvp_collision(balls, a, i, o, side, t, dballs, dtable)
 

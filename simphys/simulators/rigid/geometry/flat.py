@@ -48,7 +48,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     """Return the element functions in `dim` dimensions: gap, n, r_a and True if the pair is active."""
     part, rotate = feature.functions(real, dim), rotation.functions(real, dim)
     moment, cross = rotate.moment, rotate.cross
-    vec, Feature = part.vec, part.Feature
+    vec, spin, Feature = part.vec, part.spin, part.Feature
 
     @ti.func
     def plane(d: vec, a: Feature, b: Feature):
@@ -109,9 +109,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return adj_y, moment(m, adj_y + g_r), moment(n, z) - moment(y, adj_y)
 
     @ti.func
-    def jvp_flat(
-        kind: ti.i32, d: vec, a: Feature, b: Feature, gap: real, n: vec, dd: vec, da: part.spin, db: part.spin
-    ):
+    def jvp_flat(kind: ti.i32, d: vec, a: Feature, b: Feature, gap: real, n: vec, dd: vec, da: spin, db: spin):
         """Return the tangents of gap, n and r_a, from those of d, theta_a and theta_b."""
         m, dm = a.middle, cross(da, a.middle)
         y = d + m

@@ -31,7 +31,7 @@ FAR = 1e6
 def functions(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     """Return the element functions in `dim` dimensions, for the given kinds: no other is compiled."""
     part, side, segment = feature.functions(real, dim), flat.functions(real, dim), segments.functions(real, dim)
-    vec, Feature = part.vec, part.Feature
+    vec, spin, Feature = part.vec, part.spin, part.Feature
     contact_functions = {PLANE: side.plane, BOX: side.box, CORNER: side.corner, ROUND: segment.round}
     if dim == 3:
         contact_functions[EDGES] = segment.edges
@@ -65,7 +65,7 @@ def functions(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 
     @ti.func
     def jvp_contact(
-        kind: ti.i32, d: vec, a: Feature, b: Feature, gap: real, n: vec, dd: vec, da: part.spin, db: part.spin
+        kind: ti.i32, d: vec, a: Feature, b: Feature, gap: real, n: vec, dd: vec, da: spin, db: spin
     ):  # fmt: skip
         """Return the tangents of gap, n, r_a and r_b, for an active pair with known gap and n."""
         dgap, dn, dr = real(0.0), vec(0.0), vec(0.0)

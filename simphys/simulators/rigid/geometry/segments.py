@@ -54,7 +54,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     part, rotate = feature.functions(real, dim), rotation.functions(real, dim)
     moment, cross = rotate.moment, rotate.cross
     points = closest.functions(real, dim)
-    vec, Feature = part.vec, part.Feature
+    vec, spin, Feature = part.vec, part.spin, part.Feature
 
     @ti.func
     def coincide(m: vec, u: vec, v: vec, w: vec) -> bool:
@@ -133,7 +133,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def jvp_segments(
-        kind: ti.i32, d: vec, a: Feature, b: Feature, _: real, n: vec, dd: vec, da: part.spin, db: part.spin
+        kind: ti.i32, d: vec, a: Feature, b: Feature, _: real, n: vec, dd: vec, da: spin, db: spin
     ):  # fmt: skip
         """Return the tangents of gap, n and r_a, from those of d, theta_a and theta_b."""
         m_a, m_b, u, v = a.middle, b.middle, a.half, b.half
