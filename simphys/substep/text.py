@@ -20,6 +20,9 @@ from .schedule import Group
 SPREAD = 512
 """Iterations of a parallel loop that the compiler assigns to one CPU thread."""
 
+LIGHT = 2048
+"""Largest number of elements, each with little work, that a CPU thread computes faster than several threads begin."""
+
 _numbers = itertools.count(1)
 
 
@@ -105,6 +108,8 @@ def launch_lines(
         split = [f"member = y // {size}"] + ([] if group.domain == WHOLE else [f"{index} = y - member * {size}"])
     inner = [*split, *used, *body]
     total = f"members * {size}" if batched else size
+    if cpu and not batched and not group.heavy and group.domain.size <= LIGHT:
+        parallel = False
     lines = [f"ti.loop_config(serialize={not parallel})"]
     if parallel and cpu and (group.heavy or rows):
         lines += [
