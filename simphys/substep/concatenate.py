@@ -64,7 +64,7 @@ class Concatenate(Pattern):
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         values = {name: value for name, value in inputs.items() if isinstance(value, Value)}
-        views = {}
+        views: dict[str, View] = {}
         for group in self.groups:
             sizes = {name: values[name].shape[:1] for name in group}
             if len(group) > 1 and (len(set(sizes.values())) > 1 or () in sizes.values()):

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simphys.autograd.errors import InputError
-from simphys.numerics.element import Element, element_of
+from simphys.numerics.element import Element, Rule, element_of
 
 from .action import Action, Site, Slot
 from .concatenate import entries
@@ -52,11 +52,16 @@ class Dense(Pattern):
         self.arguments, self.places = tuple(fields.values()), tuple(range(len(fields)))
         self.varying = tuple(fields)
         self.results = {result: (0,)}
-        for rule in (self.element.adjoint, self.element.tangent):
-            if rule is None or self.element.inputs[0] in rule.reads((True,)):
-                constraint = "its function has an adjoint and a tangent that take its result in place of its input"
-                found = "no such rule" if rule is None else f"{rule.name}({', '.join(rule.parameters)})"
-                raise InputError(self.source, constraint, found, "Write them as functions of the result.")
+        self._rule(self.element.adjoint)
+        self._rule(self.element.tangent)
+
+    def _rule(self, rule: Rule | None) -> Rule:
+        """Return a rule. Errors: InputError unless it can do without the function's input, which is not stored."""
+        if rule is None or self.element.inputs[0] in rule.reads((True,)):
+            constraint = "its function has an adjoint and a tangent that take its result in place of its input"
+            found = "no such rule" if rule is None else f"{rule.name}({', '.join(rule.parameters)})"
+            raise InputError(self.source, constraint, found, "Write them as functions of the result.")
+        return rule
 
     def cost_us(self, op: Op) -> float:
         return self.product_us * _values(op)[0].size
@@ -120,26 +125,28 @@ class Dense(Pattern):
     def _pull_whole(self, op: Op, scope: Scope, g: Slot) -> None:
         W, _, x = _values(op)
         y, adj_x = op.outputs[0], adjoint_slot(x)
-        rule, wants_x = scope.function(self.element.adjoint), scope.wants(x)
-        adds = wants_x and scope.begin(adj_x, op.views["x"], "own")
+        rule = scope.function(self._rule(self.element.adjoint))
+        given, matrix = (Slot("value", y), Slot("adjoint", y)), Slot("value", W)
 
         def emit(site: Site) -> None:
-            given = [site.place(Slot("value", y)), site.place(Slot("adjoint", y))]
-            map_entries(site, W.shape[0], given, site.place(g), lambda v: f"{rule}(0.0, {v[0]}, {v[1]})")
-            if wants_x:
-                matrix, target = site.place(Slot("value", W)), site.place(adj_x)
-                multiply_transposed(site, matrix, *W.shape, site.place(g), target, adds=adds)
+            places = [site.place(slot) for slot in given]
+            map_entries(site, W.shape[0], places, site.place(g), lambda v: f"{rule}(0.0, {v[0]}, {v[1]})")
 
-        reads: Any = {Slot("value", y): "other", Slot("adjoint", y): "other"}
-        writes: Any = {g: "other"}
-        if wants_x:
-            reads |= {Slot("value", W): "other"} | ({adj_x: "other"} if adds else {})
-            writes[adj_x] = "other"
-        scope.add(Action(WHOLE, emit, reads, writes))
+        scope.add(Action(WHOLE, emit, dict.fromkeys(given, "other"), {g: "other"}))
+        if not scope.wants(x):
+            return
+        adds = scope.begin(adj_x, op.views["x"], "own")
+
+        def emit_product(site: Site) -> None:
+            rows, columns = W.shape
+            multiply_transposed(site, site.place(matrix), rows, columns, site.place(g), site.place(adj_x), adds=adds)
+
+        reads: Any = {g: "other", matrix: "other"} | ({adj_x: "other"} if adds else {})
+        scope.add(Action(WHOLE, emit_product, reads, {adj_x: "other"}))
 
     def _pull_rows(self, op: Op, scope: Scope, g: Slot) -> None:
         W, _, x = _values(op)
-        y, own, rule = op.outputs[0], View(op.domain, ()), scope.function(self.element.adjoint)
+        y, own, rule = op.outputs[0], View(op.domain, ()), scope.function(self._rule(self.element.adjoint))
 
         def emit(site: Site) -> None:
             site.store(g, own, f"{rule}(0.0, {site.load(Slot('value', y), own)}, {site.load(Slot('adjoint', y), own)})")
@@ -163,7 +170,7 @@ class Dense(Pattern):
 
     def tangent(self, op: Op, scope: Scope) -> None:
         W, b, x = _values(op)
-        y, own, rule = op.outputs[0], View(op.domain, ()), scope.function(self.element.tangent)
+        y, own, rule = op.outputs[0], View(op.domain, ()), scope.function(self._rule(self.element.tangent))
         moves = {value: scope.moves(value) for value in (W, b, x)}
         reads: Any = {Slot("value", y): "own"}
         reads |= {Slot("tangent", value): "other" for value in (W, b, x) if moves[value]}

@@ -44,9 +44,10 @@ def seeds(rows: int, model: MassSpring) -> Arrays:
 @pytest.mark.gpu
 @pytest.mark.usefixtures("variant")
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_a_horizon_cut_into_segments_is_the_same_bit_by_bit(integrator: str) -> None:
+@pytest.mark.parametrize("controlled", [False, True])
+def test_a_horizon_cut_into_segments_is_the_same_bit_by_bit(integrator: str, controlled: bool) -> None:
     """States, their adjoints, and gradients; a segment may be longer than the steps that use it."""
-    model, params, control, start = case(integrator)
+    model, params, control, start = case(integrator, controlled=controlled)
     whole, cut = engine_of(model, params, control), engine_of(model, params, control)
     segment = whole.segment(STEPS)
     whole.load(segment, start)
@@ -106,8 +107,9 @@ def test_the_adjoint_of_the_last_state_alone_is_pulled_in_place() -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_tangents_cut_into_segments_are_the_same_bit_by_bit(integrator: str) -> None:
-    model, params, control, start = case(integrator)
+@pytest.mark.parametrize("controlled", [False, True])
+def test_tangents_cut_into_segments_are_the_same_bit_by_bit(integrator: str, controlled: bool) -> None:
+    model, params, control, start = case(integrator, controlled=controlled)
     random = np.random.default_rng(6)
     given = {**params, "control": control}
     tangents = {name: random.standard_normal(np.shape(value)).astype(control.dtype) for name, value in given.items()}
@@ -128,11 +130,12 @@ def test_tangents_cut_into_segments_are_the_same_bit_by_bit(integrator: str) -> 
 
 @pytest.mark.usefixtures("variant")
 @pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("controlled", [False, True])
 @pytest.mark.parametrize("needs", [frozenset[str](), frozenset({"stiffness"}), frozenset({*Params.names(), "control"})])
 def test_the_predicted_memory_is_what_is_allocated(
-    needs: frozenset[str], dense: bool, monkeypatch: pytest.MonkeyPatch
+    needs: frozenset[str], controlled: bool, dense: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, params, control, start = case("velocity_verlet")
+    model, params, control, start = case("velocity_verlet", controlled=controlled)
     params["stiffness"] = np.stack([params["stiffness"]] * BATCH)
     engine = engine_of(model, params, control, needs=needs)
     predicted = engine.segment_bytes(STEPS, dense=dense)
