@@ -8,8 +8,7 @@ Adjoint, for g = adj_y, which is overwritten by the adjoint before tanh:
 
 Tangent: dh = (1 - h^2) (dW1 x + W1 dx + db1), and so for dy.
 
-After the loop over time, adj_W2 = sum of g_y h^T, adj_b2 = sum of g_y, adj_W1 = sum of g_h x^T, adj_b1 = sum of g_h.
-These sums over all steps begin with the last step, so they do not depend on how the horizon is split into segments.
+The adjoints of the weights are sums over all steps: of g_y h^T and g_h x^T, and of g_y and g_h for the biases.
 
 Rows and columns are padded with zeros to whole vectors; the padding stays zero. Products take several rows at a time,
 which share the values read. Loops that only read are vectorized.
@@ -22,16 +21,14 @@ from typing import Any, no_type_check
 
 import numpy as np
 
-from simphys.autograd import View, kernel
+from simphys.autograd import View
 from simphys.autograd.kernels.runtime import ti
 
-from ..simulator import Array, Arrays, Shape
+from ..simulator import Array, Arrays
 from .network import Network
 
 ROWS = 8
 """Number of matrix rows taken at a time in products with a vector."""
-SUMS = 4
-"""Number of matrix rows taken at a time in sums of outer products."""
 LANES = 16
 """Width of the vectors to which rows and columns are padded."""
 INDEX = 2**30 - 1
@@ -89,20 +86,6 @@ class Layout:
         b1[:, :hidden], b2[:, :outputs] = weights["hidden_bias"], weights["output_bias"]
         parts = (w1, w1.swapaxes(1, 2), w2, w2.swapaxes(1, 2), b1, b2)
         return np.concatenate([part.reshape(members, -1) for part in parts], axis=1)
-
-    def sum_shapes(self, members: int) -> dict[str, Shape]:
-        """Shapes of the adjoint sums of the weights."""
-        return {
-            "hidden_weight": (members, self.hidden, self.inputs),
-            "hidden_bias": (members, self.hidden),
-            "output_weight": (members, self.outputs, self.hidden),
-            "output_bias": (members, self.outputs),
-        }
-
-    def remove_padding(self, sums: Arrays) -> Arrays:
-        """Adjoints of the weights [members, *shape], without the padding of their sums."""
-        shapes = self.network.shapes()
-        return {name: sums[name][(slice(None), *[slice(size) for size in shapes[name]])] for name in shapes}
 
 
 def _round_up(size: int) -> int:
@@ -230,48 +213,3 @@ def loops(real: Any, layout: Layout) -> SimpleNamespace:
         jvp_layer(W2, dW2, db2, Y, H, h, dh, y, dy)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
-
-
-@functools.cache
-@no_type_check
-def sum_kernel(real: Any, parallel: bool) -> Any:
-    """Kernel that adds the contributions of `last` steps, the last one first, to the adjoint sums of a layer.
-
-    From rows g [members, steps, rows] and x [members, steps, columns] these are the sums of g x^T
-    [members, rows, columns] and of g [members, rows].
-    """
-    lanes, reals = ti.types.vector(LANES, real), ti.types.ndarray(dtype=real, ndim=1)
-
-    # fmt: off
-    @kernel
-    def add(g: reals, x: reals, members: ti.i32, steps: ti.i32, last: ti.i32, rows: ti.i32, columns: ti.i32,
-            adj_weight: reals, adj_bias: reals):
-        ti.loop_config(serialize=not parallel)
-        for block in range(members * (rows // SUMS)):
-            o = block // (rows // SUMS)
-            i = block % (rows // SUMS) * SUMS
-            total = [lanes(0.0) for _ in ti.static(range(SUMS))]
-            for part in range(columns // LANES):
-                to = [((o * rows + i + q) * columns + part * LANES) & INDEX for q in ti.static(range(SUMS))]
-                whole = [adj_bias[o * rows + i + q] for q in ti.static(range(SUMS))]
-                for r in range(LANES):
-                    for q in ti.static(range(SUMS)):
-                        total[q][r] = adj_weight[to[q] + r]
-                for back in range(last):
-                    t = o * steps + last - 1 - back
-                    from_ = (t * columns + part * LANES) & INDEX
-                    factor = [g[t * rows + i + q] for q in ti.static(range(SUMS))]
-                    for q in ti.static(range(SUMS)):  # a separate loop would sum in a different order
-                        whole[q] += factor[q]
-                    for r in range(LANES):
-                        value = x[from_ + r]
-                        for q in ti.static(range(SUMS)):
-                            total[q][r] += factor[q] * value
-                for r in range(LANES):
-                    for q in ti.static(range(SUMS)):
-                        adj_weight[to[q] + r] = total[q][r]
-                if part == columns // LANES - 1:
-                    for q in ti.static(range(SUMS)):
-                        adj_bias[o * rows + i + q] = whole[q]
-
-    return add

@@ -74,6 +74,7 @@ CONTRACT = Contract(  # 18 springs form blocks of four, the last one incomplete;
         *cases("line", 1, nodes=8, springs=7, seed=1, case={**MODES, "silent": NO_FRICTION}),
         *cases("space", 3, nodes=8, springs=7, seed=3, case=MODES),
         *cases("driven", 2, nodes=8, springs=18, actuators=4, seed=2, case=MODES),
+        *cases("controlled", 2, SHORT, nodes=6, springs=17, actuators=3, controlled=True, case=MODES),
     ),
     batches=tuple(
         [
