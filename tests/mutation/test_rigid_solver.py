@@ -25,11 +25,21 @@ from .sweep import Sweep, stale, use_engine
 EACH = 1
 """Number of mutants per rule in a sample: each compiles a kernel."""
 
+WORKSPACE = "already 0 in a new array; in a workspace held by tangent = adjoint of a horizon"
+
 EQUIVALENT = {
     "loops.adj_contact_rows: -contacts.gap?c? / h < v_rest -> *<=*": "the kink, which test_contact_rows.py holds",
     "loops.adj_solve_phases: adj_solver.speed?n * D + e? = 0.0 -> nothing": "of the world, multiplied by 0",
     "loops.adj_solve_phases: phase_count > 1 -> phase_count >= 1": "only saves work",
     "loops.adj_solve_phases: -rows.bounce?c? * u > 0 -> -rows.bounce?c? * u >= 0": "the kink: test_solve.py",
+    "functions.jvp_basis: z < 0 -> z <= 0": "where z = 0, either sign gives tangents",
+    "loops.jvp_contact_rows: -contacts.gap?c? / h < v_rest -> *<=*": "the kink, which test_contact_rows.py holds",
+    "loops.jvp_contact_rows: drows.target?c * dim + j? = 0.0 -> nothing": WORKSPACE,
+    "loops.jvp_solve_phases: *solver.*?e? = 0.0 -> nothing": WORKSPACE,
+    "loops.jvp_solve_phases: *solver.phase_target?N + i? = 0.0 -> nothing": WORKSPACE,
+    "loops.jvp_solve_phases: dchange.shift?e? = 0.0 -> nothing": WORKSPACE,
+    "loops.jvp_solve_phases: phase_count > 1 -> phase_count >= 1": "only saves work",
+    "RigidEngine.push: np.zeros* -> -np.zeros*": "zero",
     "functions.adj_basis: z < 0 -> z <= 0": "where z = 0, either sign gives tangents",
 }
 

@@ -461,9 +461,9 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
                         if has_own_target(i, NJ, contacts.active, solver.held):
                             solver.phase_target[N + i] = rows.target[i]
                             dsolver.phase_target[N + i] = drows.target[i]
-        for i in range(phase_count * N, PHASES * N):
-            solver.impulse[i] = 0.0
-            dsolver.impulse[i] = 0.0
+        for e in range(phase_count * N, PHASES * N):
+            solver.impulse[e] = 0.0
+            dsolver.impulse[e] = 0.0
         for e in range(n * D):
             dchange.new[e] = dsolver.speed[e]
             dchange.shift[e] = 0.0
