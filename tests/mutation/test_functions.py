@@ -157,6 +157,7 @@ ELSEWHERE = {
     "rigid/sense.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
     "rigid/sense.py: kernels.*": "only calls the loops",
     "rigid/solve.py: kernels.*": "only calls the loops",
+    "rigid/fused_adjoint.py: adj_velocity_step.*": "moves adjoints to the loops of the sub-steps; nested = fused",
     "rigid/fused_tangent.py: *": "moves tangents to the loops of the sub-steps; tangent = adjoint of a horizon",
     "mpm/fused_adjoint.py: kernels.adj_node": "arithmetic on indices alone; held by nested = fused",
 }
