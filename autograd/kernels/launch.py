@@ -46,10 +46,13 @@ class Kernel:
     another precision a call raises. Launches by `bind` keep the settings in which they were bound.
     """
 
-    def __init__(self, function: Callable[..., Any], *, reduced: bool = False) -> None:
-        """With `reduced`, it is compiled by `reduced_optimization`."""
+    def __init__(self, function: Callable[..., Any], *, reduced: bool = False, alike: bool = False) -> None:
+        """With `reduced`, it is compiled by `reduced_optimization`; with `alike`, alike for any number of threads.
+
+        A loop that is compiled for one thread may round differently from one that is compiled for several.
+        """
         source = _source(function)
-        self._reduced = reduced
+        self._reduced, self._alike = reduced, alike
         self.name = source.__name__
         signature = inspect.signature(source)
         self.parameters = list(signature.parameters)
@@ -237,7 +240,9 @@ class Kernel:
         if key not in self._variants:
             try:
                 with reduced_optimization() if self._reduced else nullcontext():
-                    self._variants[key] = Variant(self.name, self._kernel_of(session), self._arguments, values)
+                    self._variants[key] = Variant(
+                        self.name, self._kernel_of(session), self._arguments, values, alike=self._alike
+                    )
             except AttributeError:  # another release, without these interfaces
                 self._public = True
                 return None

@@ -45,7 +45,7 @@ def reduced_optimization() -> Iterator[None]:
 class Variant:
     """A kernel compiled for the dtypes and dimensions of certain values, with a launch context."""
 
-    def __init__(self, name: str, kernel: Any, arguments: list[Parameter], values: list[Any]) -> None:
+    def __init__(self, name: str, kernel: Any, arguments: list[Parameter], values: list[Any], *, alike: bool) -> None:
         self._name = name
         self._arguments = arguments
         self.ended = False
@@ -53,7 +53,7 @@ class Variant:
         self._home = home()
         program = self._home.prog
         primal.raise_on_templated_floats = False  # quadrants reads it, the public call sets it
-        with _in_this_thread() if runtime.settings().threads == 1 else nullcontext():
+        with _in_this_thread() if runtime.settings().threads == 1 and not alike else nullcontext():
             given = [argument.stand_in(value) for argument, value in zip(arguments, values, strict=False)]
             key = primal.ensure_compiled(*given, *[0] * (len(arguments) - len(given)))
         self._launchable = (primal.materialized_kernels if _QUADRANTS else primal.compiled_kernels)[key]

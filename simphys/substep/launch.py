@@ -41,13 +41,15 @@ class _Prepared:
     sizes: tuple[int, ...]
 
 
-def run_pass(op: Op, name: Pass, given: Arrays) -> list[Array]:
+def run_pass(op: Op, name: Pass, given: Arrays, *, alike: bool = False) -> list[Array]:
     """Run one pass. Returns the results: values or tangents of the outputs, or adjoints of the varying inputs.
 
-    `given` has the values of the inputs, and their tangents or the adjoints of the outputs.
+    `given` has the values of the inputs, and their tangents or the adjoints of the outputs. With `alike`, the results do
+    not depend on the number of threads.
     """
-    parallel = runtime.parallel(op.pattern.cost_us(op))
-    prepared = _prepare(op, name, parallel)
+    cost = op.pattern.cost_us(op)
+    parallel = cost > runtime.PARALLEL_WORK_US if alike else runtime.parallel(cost)
+    prepared = _prepare(op, name, parallel, alike)
     real = runtime.real_dtype()
     made = {key: np.zeros(shape, real) for key, shape in prepared.results}
     known = {**given, **made}
@@ -61,13 +63,13 @@ def run_pass(op: Op, name: Pass, given: Arrays) -> list[Array]:
     return list(made.values())
 
 
-def _prepare(op: Op, name: Pass, parallel: bool) -> _Prepared:
+def _prepare(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
     """Compile a pass, or find it compiled for the same shapes."""
     shapes = [v.shape if isinstance(v, Value) else None for v in op.inputs.values()]
-    key = (op.pattern, name, parallel, tuple(shapes), op.domain, op.onto, op.variant)
+    key = (op.pattern, name, parallel, alike, tuple(shapes), op.domain, op.onto, op.variant)
     table: dict[Any, _Prepared] = _prepared_passes()
     if key not in table:
-        table[key] = _compile(_isolate(op), name, parallel)
+        table[key] = _compile(_isolate(op), name, parallel, alike)
     return table[key]
 
 
@@ -99,7 +101,7 @@ def _prepared_passes() -> dict[Any, _Prepared]:
     return {}
 
 
-def _compile(op: Op, name: Pass, parallel: bool) -> _Prepared:
+def _compile(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
     names = _slot_names(op)
     varying = [value for value in op.values() if value.varies]
     scope = Scope(gathers=parallel, wanted=varying, moving=varying, numbers_vary=True)
@@ -135,6 +137,7 @@ def _compile(op: Op, name: Pass, parallel: bool) -> _Prepared:
         scope.functions,
         runtime.real(),
         reduced=acts_on_whole(groups),
+        alike=alike,
     )
     return _Prepared(
         kernel,

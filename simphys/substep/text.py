@@ -153,18 +153,22 @@ def make_kernel(
     real: Any,
     *,
     reduced: bool = False,
+    alike: bool = False,
 ) -> Kernel:
     """Compile a kernel from text. `parameters` has their types: array_real, array_vector_2, ints, pairs, real, i32.
 
-    With `reduced`, it compiles in less time: for bodies that are long and hold no loops over elements.
+    With `reduced`, it compiles in less time: for bodies that are long and hold no loops over elements. With `alike`, it
+    is compiled alike for any number of threads.
     """
     listed = ", ".join([f"{parameter}: {kind}" for parameter, kind in parameters.items()])
     text = "\n".join([f"def {name}({listed}):", *indent(body)]) + "\n"
-    return _compile(name, text, tuple(sorted(functions.items())), real, reduced)
+    return _compile(name, text, tuple(sorted(functions.items())), real, (reduced, alike))
 
 
 @functools.lru_cache(maxsize=512)
-def _compile(name: str, text: str, functions: tuple[tuple[str, Any], ...], real: Any, reduced: bool) -> Kernel:
+def _compile(
+    name: str, text: str, functions: tuple[tuple[str, Any], ...], real: Any, options: tuple[bool, bool]
+) -> Kernel:
     space: dict[str, Any] = {"ti": ti, "i32": ti.i32, **dict(functions)}
     space["ints"] = ti.types.ndarray(dtype=ti.i32, ndim=1)
     space["pairs"] = ti.types.ndarray(dtype=ti.types.vector(2, ti.i32), ndim=1)
@@ -175,7 +179,8 @@ def _compile(name: str, text: str, functions: tuple[tuple[str, Any], ...], real:
     file = f"<simphys {name} {next(_numbers)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec", dont_inherit=True), space)
-    return Kernel(space[name], reduced=reduced)
+    reduced, alike = options
+    return Kernel(space[name], reduced=reduced, alike=alike)
 
 
 def _element_type(name: str, real: Any) -> Any:

@@ -55,6 +55,8 @@ class GeneratedEngine(Engine):
     ) -> None:
         self._program, self._prologue = recorded.program, recorded.prologue
         self._batch, self._needs = batch, needs
+        self._alike = deterministic or batch > 1
+        """True if results do not depend on the number of threads, not even by rounding."""
         self._given = params if control is None else {**params, "control": control}
         self._steps = 0 if control is None else control.shape[-1 - len(model.control_shape() or ())]
         self._tangents = tangents or {}
@@ -67,9 +69,10 @@ class GeneratedEngine(Engine):
         own |= {value.name for value in self._prologue.results if len(self._values[value.name]) > 1}
         self._work_us = recorded.work_us
         gathers = self._choose_gathers(deterministic=deterministic)
-        variant = Variant(batched=batch > 1, own=frozenset(own), gathers=gathers)
+        variant = Variant(batched=batch > 1, own=frozenset(own), gathers=gathers, alike=self._alike)
         zeros = self._find_zeros()
-        self._plan = recorded.plan(variant, parallel=self._is_parallel(gathers=gathers), needs=needs, zeros=zeros)
+        parallel = self._is_parallel(gathers=gathers)
+        self._plan = recorded.plan(variant, parallel=parallel, needs=needs, zeros=zeros)
         self._carried = {each.name: each.old for each in self._plan.carried}
         self._sums: Any = None
 
@@ -77,7 +80,7 @@ class GeneratedEngine(Engine):
         """Parameters, and what the prologue makes of them, with a leading axis for batch members, or of length 1."""
         real = runtime.real_dtype()
         values = {n: np.asarray(p, real)[None] if p.ndim == len(self._shapes[n]) else p for n, p in params.items()}
-        return values | self._prologue.compute(values)
+        return values | self._prologue.compute(values, alike=self._alike)
 
     # --- choices
 
@@ -95,6 +98,8 @@ class GeneratedEngine(Engine):
         return runtime.parallel(self._work_us) and not self._batch >= chosen.threads > 1
 
     def _is_parallel(self, *, gathers: bool) -> bool:
+        if self._alike:  # whatever the number of threads
+            return gathers or self._batch > 1
         if gathers:
             return runtime.parallel(self._work_us * self._batch)
         return self._batch > 1 and (runtime.settings().threads > 1 or runtime.settings().on_gpu)
@@ -193,7 +198,7 @@ class GeneratedEngine(Engine):
         program, real = self._program, runtime.real_dtype()
         tangents = {n: np.broadcast_to(t, self._given[n].shape) for n, t in self._tangents.items() if t.size}
         known = {n: t.reshape(-1, *self._shapes[n]) for n, t in tangents.items() if n in program.params}
-        moves = self._prologue.push(self._values, known)
+        moves = self._prologue.push(self._values, known, alike=self._alike)
         tangents |= moves
         layout, loops = self._plan.tangent(frozenset(tangents), parallel=self._batch > 1 and self._plan.key.parallel)
         given = {**segment.arrays, **self._parts(layout, "work"), "rows": segment.steps + 1}
@@ -213,7 +218,7 @@ class GeneratedEngine(Engine):
         totals = {n: np.zeros((self._batch, *self._shapes[n]), real) for n in self._needs}
         if sums is not None:
             totals |= self._read_sums(sums)
-            self._prologue.pull(self._values, totals)
+            self._prologue.pull(self._values, totals, alike=self._alike)
         found = {}
         for name in self._needs:
             batched = self._given[name].ndim > len(self._shapes[name])

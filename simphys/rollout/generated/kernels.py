@@ -64,7 +64,10 @@ def build_kernel(
         **dict.fromkeys([*integers, *others], "i32"),
         **LAUNCH,
     }
-    kernel = make_kernel(name, parameters, body, run.scope.functions, runtime.real(), reduced=acts_on_whole(run.groups))
+    reduced = acts_on_whole(run.groups)
+    kernel = make_kernel(
+        name, parameters, body, run.scope.functions, runtime.real(), reduced=reduced, alike=variant.alike
+    )
     names = tuple(parameters)[: -len(LAUNCH)]
     return Loops(kernel, names, {**numbers, **integers}, run.scope.relations)
 

@@ -26,6 +26,8 @@ class Variant:
     """True if there are several batch members."""
     own: frozenset[str]
     """Names of the parameters, and "control", that each batch member has its own values of."""
+    alike: bool = False
+    """True if results do not depend on the number of threads, not even by rounding."""
     gathers: bool
     """True if each step is launched by itself, and loops run in parallel; False for a loop over time in a launch."""
 

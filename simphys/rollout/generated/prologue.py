@@ -14,7 +14,10 @@ from simphys.substep.program import Op, Program, Value
 
 @dataclass(frozen=True, eq=False)
 class Prologue:
-    """These sub-steps. All arrays have a leading axis, of the batch members or, where these share the values, of 1."""
+    """These sub-steps. All arrays have a leading axis, of the batch members or, where these share the values, of 1.
+
+    `alike`: results do not depend on the number of threads.
+    """
 
     ops: tuple[Op, ...]
 
@@ -22,22 +25,22 @@ class Prologue:
     def results(self) -> list[Value]:
         return [value for op in self.ops for value in op.outputs]
 
-    def compute(self, params: Arrays) -> Arrays:
+    def compute(self, params: Arrays, *, alike: bool) -> Arrays:
         """Compute all results, by name, from the parameters."""
         known = dict(params)
         for op in self.ops:
-            known |= _run(op, "forward", known, {})
+            known |= _run(op, "forward", known, {}, alike=alike)
         return {value.name: known[value.name] for value in self.results}
 
-    def push(self, values: Arrays, tangents: Arrays) -> Arrays:
+    def push(self, values: Arrays, tangents: Arrays, *, alike: bool) -> Arrays:
         """Compute the tangents of the results from `values` of parameters and results, and tangents of parameters."""
         known = dict(tangents)
         for op in self.ops:
             if any([value.name in known for value in op.values()]):
-                known |= _run(op, "tangent", values, known)
+                known |= _run(op, "tangent", values, known, alike=alike)
         return {value.name: known[value.name] for value in self.results if value.name in known}
 
-    def pull(self, values: Arrays, adjoints: Arrays) -> None:
+    def pull(self, values: Arrays, adjoints: Arrays, *, alike: bool) -> None:
         """Add to the adjoints of parameters, by name, those that come from the adjoints of results. These have members.
 
         Parameters without an entry among the adjoints are left out.
@@ -45,7 +48,7 @@ class Prologue:
         inner = {value.name for value in self.results}
         for op in reversed(self.ops):
             if any([value.name in adjoints for value in op.outputs]):
-                for name, found in _run(op, "adjoint", values, adjoints).items():
+                for name, found in _run(op, "adjoint", values, adjoints, alike=alike).items():
                     if name in adjoints:
                         adjoints[name] += found
                     elif name in inner:
@@ -67,7 +70,7 @@ def split_prologue(program: Program) -> tuple[Prologue, Program]:
     return Prologue(tuple(ops)), replace(program, ops=rest, params={**program.params, **results})
 
 
-def _run(op: Op, name: Pass, values: Arrays, others: Arrays) -> Arrays:
+def _run(op: Op, name: Pass, values: Arrays, others: Arrays, *, alike: bool) -> Arrays:
     """Run a pass of a sub-step for each batch member. `others` has the tangents, or the adjoints of the results.
 
     Returns values or tangents of the results, or adjoints of the inputs, by name.
@@ -86,7 +89,9 @@ def _run(op: Op, name: Pass, values: Arrays, others: Arrays) -> Arrays:
             zeros = np.zeros((members, *value.shape), next(iter(arrays.values())).dtype)
             arrays["adjoint", number] = others.get(value.name, zeros)
     count = max([len(array) for array in arrays.values()])
-    results = [run_pass(op, name, {key: _member(array, b) for key, array in arrays.items()}) for b in range(count)]
+    results = [
+        run_pass(op, name, {key: _member(array, b) for key, array in arrays.items()}, alike=alike) for b in range(count)
+    ]
     names = [v.name for v in op.values() if v.varies] if name == "adjoint" else [v.name for v in op.outputs]
     totals: Arrays = {}
     for n, found in zip(names, zip(*results, strict=True), strict=True):
