@@ -44,8 +44,8 @@ class _Prepared:
 def run_pass(op: Op, name: Pass, given: Arrays, *, alike: bool = False) -> list[Array]:
     """Run one pass. Returns the results: values or tangents of the outputs, or adjoints of the varying inputs.
 
-    `given` has the values of the inputs, and their tangents or the adjoints of the outputs. With `alike`, the results do
-    not depend on the number of threads.
+    `given` has the values of the inputs, and their tangents or the adjoints of the outputs. With `alike`, the results
+    do not depend on the number of threads.
     """
     cost = op.pattern.cost_us(op)
     parallel = cost > runtime.PARALLEL_WORK_US if alike else runtime.parallel(cost)

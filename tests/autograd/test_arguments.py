@@ -160,7 +160,7 @@ def test_other_annotations_are_refused_at_the_decorator(annotation: Any, message
 
 
 def test_a_parameter_without_an_annotation_is_refused() -> None:
-    def strange(x):  # type: ignore[no-untyped-def]
+    def strange(x):
         pass
 
     with pytest.raises(InputError, match=r"kernel strange, parameter x: .*; found None"):

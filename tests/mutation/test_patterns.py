@@ -9,12 +9,15 @@ import numpy as np
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.autograd.proof.mutation import Mutant
+from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.rollout import rollout
 from simphys.simulator import Shape
+from simphys.simulators.charges.force import ChargeForce
+from simphys.substep import function
 
 from ..helpers import random_steps
 from ..helpers.random_steps import Call, Params, State
+from ..simulators.charges.systems import system
 from .sweep import Sweep, stale
 
 EACH = 6
@@ -62,6 +65,21 @@ def generated(module: Any) -> None:
     dot_product_test(final, inputs, tolerance=1e-11)
 
 
+def function_of_a_pattern(module: Any) -> None:
+    """Check the Function that the module makes of a pattern."""
+    made = module.declare(random_steps.Turn.pattern)
+
+    def turn(*inputs: Tensor) -> Any:
+        return made.apply(MODEL, *inputs, 0.3)
+
+    inputs = drawn(VECTORS, VECTORS, NUMBERS)
+    gradcheck(turn, inputs, mode="projected")
+    dot_product_test(turn, inputs, tolerance=1e-12)
+    pairs, (model, params, state) = module.declare(ChargeForce.pattern), system(2, bodies=3)
+    charged = state.position, params.charge, params.coupling, params.softening  # a charge is two parameters
+    gradcheck(lambda *values: pairs.apply(model, *values), charged, mode="projected")
+
+
 VECTORS, NUMBERS, EDGES = (4, 2), (4,), (5,)
 SWEEPS = [
     Sweep(random_steps, ("adj_turn", "jvp_turn"), check_of("Turn", VECTORS, VECTORS, NUMBERS, constants=(0.3,))),
@@ -71,6 +89,7 @@ SWEEPS = [
     Sweep(random_steps, ("adj_pull", "jvp_pull"), check_of("Pull", VECTORS, VECTORS, EDGES)),
     Sweep(random_steps, ("adj_flow", "jvp_flow"), check_of("Flow", NUMBERS, EDGES, ())),
     Sweep(random_steps, ("adj_pull", "adj_drive", "jvp_flow"), generated),
+    Sweep(function, ("Substep.backward", "Substep.jvp"), function_of_a_pattern, errors=(*ERRORS, KeyError, TypeError)),
 ]
 
 

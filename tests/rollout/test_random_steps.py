@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ PROGRAMS = int(os.environ.get("SIMPHYS_RANDOM_STEPS", "40"))
 """Number of random steps; the environment asks for more."""
 
 
-def close(system: System, steps: int, **options: object) -> None:
+def close(system: System, steps: int, **options: Any) -> None:
     """Compare states and gradients of the nested graph with those of the generated engine."""
     expected = evaluate(system, steps, mode="nested")
     assert_same(evaluate(system, steps, **options), expected, 1e-11)
