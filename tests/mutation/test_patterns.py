@@ -12,12 +12,12 @@ from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.rollout import rollout
 from simphys.simulator import Shape
-from simphys.simulators.charges.force import ChargeForce
+from simphys.simulators.heat.conduction import Conduction
 from simphys.substep import function
 
 from ..helpers import random_steps
 from ..helpers.random_steps import Call, Params, State
-from ..simulators.charges.systems import system
+from ..simulators.heat.systems import PLANE, make_system
 from .sweep import Sweep, stale
 
 EACH = 6
@@ -75,9 +75,9 @@ def function_of_a_pattern(module: Any) -> None:
     inputs = drawn(VECTORS, VECTORS, NUMBERS)
     gradcheck(turn, inputs, mode="projected")
     dot_product_test(turn, inputs, tolerance=1e-12)
-    pairs, (model, params, state) = module.declare(ChargeForce.pattern), system(2, bodies=3)
-    charged = state.position, params.charge, params.coupling, params.softening  # a charge is two parameters
-    gradcheck(lambda *values: pairs.apply(model, *values), charged, mode="projected")
+    conduct, (model, params, state, _) = module.declare(Conduction.pattern), make_system(PLANE)
+    cells = state.temperature, params.conductivity  # the conductivity is two parameters: of either cell of a face
+    gradcheck(lambda *values: conduct.apply(model, *values, model.spacing), cells, mode="projected")
 
 
 VECTORS, NUMBERS, EDGES = (4, 2), (4,), (5,)
