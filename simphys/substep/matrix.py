@@ -110,37 +110,43 @@ def add_outer_products(
     """Add left[i] right[j] of all steps, the last one first, to target[i, j], for some rows: (first, count)."""
     first_row, count_rows = rows
 
+    def factors() -> list[str]:
+        entries = [f"{left.array}[{left.offset} + {first_row} + {q}]" for q in range(count_rows)]
+        return [site.assign("factor", entry) for entry in entries]
+
     def block(first: str, count: int) -> None:
-        totals = [site.assign("total", f"vector_{count}(0.0)") for _ in range(count_rows)]
         to = [position(site, target, f"({first_row} + {q}) * {columns} + {first}") for q in range(count_rows)]
+        totals = [site.assign("total", f"vector_{count}(0.0)") for _ in range(count_rows)]
         with lanes(site, count) as r:
             for at, total in zip(to, totals, strict=True):
                 site.line(f"{total}[{r}] = {target.array}[{at} + {r}]")
         with site.block(TIME):
-            start = position(site, right, first)
-            factors = [
-                site.assign("factor", f"{left.array}[{left.offset} + {first_row} + {q}]") for q in range(count_rows)
-            ]
+            start, left_entries = position(site, right, first), factors()
             with lanes(site, count) as r:
                 value = site.assign("value", f"{right.array}[{start} + {r}]")
-                for factor, total in zip(factors, totals, strict=True):
+                for factor, total in zip(left_entries, totals, strict=True):
                     site.line(f"{total}[{r}] += {factor} * {value}")
         with lanes(site, count) as r:
             for at, total in zip(to, totals, strict=True):
                 site.line(f"{target.array}[{at} + {r}] = {total}[{r}]")
 
-    pieces(site, columns, LANES, block)
+    def block_in_memory(first: str, count: int) -> None:
+        """Add through memory: the compiler may reorder a sum in few registers, by the number of steps."""
+        to = [position(site, target, f"({first_row} + {q}) * {columns} + {first}") for q in range(count_rows)]
+        with site.block(TIME):
+            start, left_entries = position(site, right, first), factors()
+            with lanes(site, count) as r:
+                value = site.assign("value", f"{right.array}[{start} + {r}]")
+                for factor, at in zip(left_entries, to, strict=True):
+                    site.line(f"{target.array}[{at} + {r}] = {target.array}[{at} + {r}] + {factor} * {value}")
+
+    pieces(site, columns, LANES, block if count_rows == SUMS else block_in_memory)
 
 
 def add_rows(site: Site, first: str, count: int, given: Place, target: Place) -> None:
     """Add given[k] of all steps, the last one first, to target[k], for some entries."""
-    total = site.assign("total", f"vector_{count}(0.0)")
     to = position(site, target, first)
-    with lanes(site, count) as r:
-        site.line(f"{total}[{r}] = {target.array}[{to} + {r}]")
-    with site.block(TIME):
+    with site.block(TIME):  # through memory: the compiler may reorder a sum in registers, by the number of steps
         start = position(site, given, first)
         with lanes(site, count) as r:
-            site.line(f"{total}[{r}] += {given.array}[{start} + {r}]")
-    with lanes(site, count) as r:
-        site.line(f"{target.array}[{to} + {r}] = {total}[{r}]")
+            site.line(f"{target.array}[{to} + {r}] = {target.array}[{to} + {r}] + {given.array}[{start} + {r}]")

@@ -55,7 +55,7 @@ def test_a_kernel_reads_and_writes_numpy_arrays_in_place() -> None:
 
 @pytest.mark.gpu
 def test_without_the_private_interfaces_launches_take_the_public_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    def compile_as_another_release(self: Any, *_: Any) -> None:
+    def compile_as_another_release(self: Any, *_: Any, **__: Any) -> None:
         raise AttributeError("no such interface")
 
     monkeypatch.setattr("simphys.autograd.kernels.variant.Variant.__init__", compile_as_another_release)
