@@ -55,7 +55,7 @@ class GeneratedEngine(Engine):
     ) -> None:
         self._program, self._prologue = recorded.program, recorded.prologue
         self._batch, self._needs = batch, needs
-        self._alike = deterministic or batch > 1
+        self._alike = deterministic
         """True if results do not depend on the number of threads, not even by rounding."""
         self._given = params if control is None else {**params, "control": control}
         self._steps = 0 if control is None else control.shape[-1 - len(model.control_shape() or ())]

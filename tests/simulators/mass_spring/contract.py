@@ -109,12 +109,6 @@ CONTRACT = Contract(  # 18 springs form blocks of four, the last one incomplete;
     ),
     certificates=tuple(cases("plane", 2, 12, case={"alone": ("velocity", "stiffness")})),
     threads=(
-        Case(
-            "small batch",
-            functools.partial(build, 2, nodes=8, springs=18, actuators=4, steps=SHORT, members=9, batched=BOTH),
-            SHORT,
-            **THREADS,
-        ),
         *[
             Case(
                 name,
