@@ -15,7 +15,7 @@ from simphys.simulator import Array, Arrays, Engine, Model
 from simphys.substep.program import Program, Value
 
 from .arrays import make_rows, put_first_row, read_rows, to_device, to_memory
-from .kernels import Loops
+from .kernels import PACKED, Loops
 from .memory import ARRAY, Layout, Variant
 from .plan import Recorded
 from .repeated import RepeatedLaunch
@@ -282,6 +282,8 @@ class GeneratedEngine(Engine):
             "pieces": TASKS_PER_THREAD * chosen.threads,
             **given,
         }
+        if loops.packed:
+            known[PACKED] = runtime.to_device(np.array([known[name] for name in loops.packed], np.int32))
         arguments = tuple([known[name.removeprefix(ARRAY)] for name in loops.names])
         return RepeatedLaunch(loops.kernel, arguments, often=self._plan.key.variant.gathers)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,9 @@ LAUNCH = {"first": "i32", "begin": "i32", "end": "i32"}
 """Arguments that change from launch to launch: the step of the segment's first row, and the rows to go through."""
 
 
+PACKED = "packed_integers"
+
+
 @dataclass(frozen=True)
 class Loops:
     """A kernel, and the numbers among its arguments that are known when it is made."""
@@ -37,6 +41,8 @@ class Loops:
     """Names of the arguments, in order, but for those of LAUNCH at the end."""
     numbers: Mapping[str, float]
     relations: Mapping[str, Any]
+    packed: tuple[str, ...] = ()
+    """Names of the integers that one array holds, as GPUs take few arguments."""
 
 
 def build_kernel(
@@ -64,12 +70,20 @@ def build_kernel(
         **dict.fromkeys([*integers, *others], "i32"),
         **LAUNCH,
     }
+    packed: tuple[str, ...] = ()
+    if runtime.settings().on_gpu:
+        packed = (*integers, *others)
+        parameters = {n: kind for n, kind in parameters.items() if n not in packed and n not in LAUNCH}
+        parameters |= {PACKED: "ints", **LAUNCH}
+        places = {name: f"{PACKED}[{k}]" for k, name in enumerate(packed)}
+        words = re.compile(r"\b(" + "|".join(map(re.escape, places)) + r")\b")
+        body = [words.sub(lambda found: places[found[1]], line) for line in body]
     reduced = acts_on_whole(run.groups)
     kernel = make_kernel(
         name, parameters, body, run.scope.functions, runtime.real(), reduced=reduced, alike=variant.alike
     )
     names = tuple(parameters)[: -len(LAUNCH)]
-    return Loops(kernel, names, {**numbers, **integers}, run.scope.relations)
+    return Loops(kernel, names, {**numbers, **integers}, run.scope.relations, packed)
 
 
 def _time_loop(run: Pass, layout: Layout, variant: Variant, *, parallel: bool, backward: bool) -> list[str]:
