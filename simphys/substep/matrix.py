@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from simphys.autograd import runtime
+
 from .action import TIME, Place, Site
 
 ROWS = 8
@@ -42,7 +44,9 @@ def pieces(site: Site, size: int, width: int, body: Callable[[str, int], None]) 
 def lanes(site: Site, count: int) -> Iterator[str]:
     """Write a loop over the columns that are taken at a time, and give the name of its index."""
     name = site.fresh("r")
-    with site.block(f"for {name} in range({count}):"):
+    # Taichi 1.7.4 fails on two loops with vectors that are indexed at run time in one kernel for Vulkan.
+    columns = f"ti.static(range({count}))" if runtime.settings().on_gpu else f"range({count})"
+    with site.block(f"for {name} in {columns}:"):
         yield name
 
 

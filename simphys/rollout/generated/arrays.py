@@ -25,7 +25,13 @@ def to_device(array: Array, element: Shape) -> Any:
 
 def to_memory(value: Value, array: Array) -> Any:
     """Bring numbers of a value [..., *shape] to the device, in the order in which kernels take them."""
-    return to_device(_by_component(value, array) if value.by_component else array, value.memory_element)
+    return to_device(as_elements(value, array), value.memory_element)
+
+
+def as_elements(value: Value, array: Array) -> Array:
+    """Return the numbers of a value [..., *shape] in the order in which kernels take them: [elements, *element]."""
+    ordered = _by_component(value, array) if value.by_component else array
+    return np.ascontiguousarray(ordered, runtime.real_dtype()).reshape(-1, *value.memory_element)
 
 
 def make_rows(value: Value, count: int) -> Any:

@@ -14,8 +14,8 @@ from simphys.autograd import runtime
 from simphys.simulator import Array, Arrays, Engine, Model
 from simphys.substep.program import Program, Value
 
-from .arrays import make_rows, put_first_row, read_rows, to_device, to_memory
-from .kernels import PACKED, Loops
+from .arrays import as_elements, make_rows, put_first_row, read_rows, to_device, to_memory
+from .kernels import Loops
 from .memory import ARRAY, Layout, Variant
 from .plan import Recorded
 from .repeated import RepeatedLaunch
@@ -75,6 +75,7 @@ class GeneratedEngine(Engine):
         self._plan = recorded.plan(variant, parallel=parallel, needs=needs, zeros=zeros)
         self._carried = {each.name: each.old for each in self._plan.carried}
         self._sums: Any = None
+        self._brought: dict[str, Any] = {}
 
     def _compute_values(self, params: Arrays) -> Arrays:
         """Parameters, and what the prologue makes of them, with a leading axis for batch members, or of length 1."""
@@ -206,9 +207,8 @@ class GeneratedEngine(Engine):
             rows = np.zeros((self._batch, segment.steps + 1, *values.shape[1:]), real)
             rows[:, 0] = values
             given[f"d{name}"] = to_memory(program.state[name], rows)
-        for name, values in tangents.items():
-            given[f"d{name}"] = to_memory(self._value(name), values)
-        self._bind(loops, given)(first, 0, steps)
+        inputs = {f"d{name}": as_elements(self._value(name), values) for name, values in tangents.items()}
+        self._bind(loops, given, inputs)(first, 0, steps)
         count, state = segment.steps + 1, program.state.items()
         return {n: read_rows(given[f"d{n}"], value, self._batch, count, slice(steps + 1)) for n, value in state}
 
@@ -269,11 +269,13 @@ class GeneratedEngine(Engine):
             return [(start, start + steps)]
         return [(row, row + 1) for row in range(start, start + steps)]
 
-    def _bind(self, loops: Loops, given: Mapping[str, Any]) -> Callable[..., None]:
-        chosen = runtime.settings()
+    def _bind(self, loops: Loops, given: Mapping[str, Any], inputs: Arrays | None = None) -> Callable[..., None]:
+        """Bind a kernel to its arguments; `inputs` [elements, *element] are those besides parameters and constants."""
+        chosen, inputs = runtime.settings(), inputs or {}
         tasks = min(TASKS_PER_THREAD * chosen.threads, self._batch)
         known = {
-            **self._inputs,
+            **{name: self._on_device(name) for name in self._inputs if f"{ARRAY}{name}" in loops.names},
+            **{name: to_device(array, array.shape[1:]) for name, array in inputs.items()},
             **{name: runtime.to_device(array, vector=array.ndim > 1) for name, array in loops.relations.items()},
             **loops.numbers,
             "members": self._batch,
@@ -282,20 +284,25 @@ class GeneratedEngine(Engine):
             "pieces": TASKS_PER_THREAD * chosen.threads,
             **given,
         }
-        if loops.packed:
-            known[PACKED] = runtime.to_device(np.array([known[name] for name in loops.packed], np.int32))
+        loops.packing.bring(known, {**self._inputs, **inputs})
         arguments = tuple([known[name.removeprefix(ARRAY)] for name in loops.names])
         return RepeatedLaunch(loops.kernel, arguments, often=self._plan.key.variant.gathers)
 
     @functools.cached_property
-    def _inputs(self) -> dict[str, Any]:
-        """Parameters, control and constants, on the device."""
+    def _inputs(self) -> Arrays:
+        """Parameters, control and constants, in the order in which kernels take them."""
         given = self._values if self._program.control is None else {**self._values, "control": self._given["control"]}
-        found = {name: to_memory(self._value(name), values) for name, values in given.items()}
+        found = {name: as_elements(self._value(name), values) for name, values in given.items()}
         for value in self._program.constants():
             assert value.data is not None, "a constant array has its numbers"
-            found[value.name] = to_memory(value, value.data)
+            found[value.name] = as_elements(value, value.data)
         return found
+
+    def _on_device(self, name: str) -> Any:
+        """Bring an input to the device, once."""
+        if name not in self._brought:
+            self._brought[name] = to_device(self._inputs[name], self._inputs[name].shape[1:])
+        return self._brought[name]
 
     def _value(self, name: str) -> Value:
         """Return the value of a parameter, of a result of the prologue, or of the control."""

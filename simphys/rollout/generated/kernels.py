@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,13 +22,11 @@ from simphys.substep.text import (
 )
 
 from .memory import ARRAY, Layout, Variant
+from .packing import Packing, pack
 from .passes import Pass
 
 LAUNCH = {"first": "i32", "begin": "i32", "end": "i32"}
 """Arguments that change from launch to launch: the step of the segment's first row, and the rows to go through."""
-
-
-PACKED = "packed_integers"
 
 
 @dataclass(frozen=True)
@@ -41,14 +38,20 @@ class Loops:
     """Names of the arguments, in order, but for those of LAUNCH at the end."""
     numbers: Mapping[str, float]
     relations: Mapping[str, Any]
-    packed: tuple[str, ...] = ()
-    """Names of the integers that one array holds, as GPUs take few arguments."""
+    packing: Packing
 
 
 def build_kernel(
-    name: str, run: Pass, layout: Layout, variant: Variant, *, parallel: bool, backward: bool = False
+    name: str,
+    run: Pass,
+    layout: Layout,
+    variant: Variant,
+    *,
+    inputs: Collection[str],
+    parallel: bool,
+    backward: bool = False,
 ) -> Loops:
-    """Write and compile a pass."""
+    """Write and compile a pass; `inputs` are the arrays that no pass writes."""
     if variant.gathers:
         cpu = not runtime.settings().on_gpu
         options = {"parallel": parallel, "batched": variant.batched, "cpu": cpu}
@@ -68,22 +71,15 @@ def build_kernel(
         **{name: index_type(array) for name, array in run.scope.relations.items()},
         **dict.fromkeys(numbers, "real"),
         **dict.fromkeys([*integers, *others], "i32"),
-        **LAUNCH,
     }
-    packed: tuple[str, ...] = ()
+    packing = Packing()
     if runtime.settings().on_gpu:
-        packed = (*integers, *others)
-        parameters = {n: kind for n, kind in parameters.items() if n not in packed and n not in LAUNCH}
-        parameters |= {PACKED: "ints", **LAUNCH}
-        places = {name: f"{PACKED}[{k}]" for k, name in enumerate(packed)}
-        words = re.compile(r"\b(" + "|".join(map(re.escape, places)) + r")\b")
-        body = [words.sub(lambda found: places[found[1]], line) for line in body]
+        body, parameters, packing = pack(body, parameters, layout, inputs)
     reduced = acts_on_whole(run.groups)
     kernel = make_kernel(
-        name, parameters, body, run.scope.functions, runtime.real(), reduced=reduced, alike=variant.alike
+        name, {**parameters, **LAUNCH}, body, run.scope.functions, runtime.real(), reduced=reduced, alike=variant.alike
     )
-    names = tuple(parameters)[: -len(LAUNCH)]
-    return Loops(kernel, names, {**numbers, **integers}, run.scope.relations, packed)
+    return Loops(kernel, tuple(parameters), {**numbers, **integers}, run.scope.relations, packing)
 
 
 def _time_loop(run: Pass, layout: Layout, variant: Variant, *, parallel: bool, backward: bool) -> list[str]:

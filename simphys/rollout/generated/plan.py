@@ -54,6 +54,13 @@ class Recorded:
         """Serial cost [us] of a step, approximately."""
         return sum([op.pattern.cost_us(op) for op in self.program.ops])
 
+    @functools.cached_property
+    def inputs(self) -> frozenset[str]:
+        """Names of the arrays that no pass writes: parameters, constants and control, and tangents of them."""
+        program = self.program
+        names = {*program.params, *[value.name for value in program.constants()], "control"}
+        return frozenset(names | {f"d{name}" for name in names})
+
     def plan(self, variant: Variant, *, parallel: bool, needs: frozenset[str], zeros: frozenset[str]) -> EnginePlan:
         """Return the plan for these choices and the settings in force."""
         chosen = runtime.settings()
@@ -100,13 +107,14 @@ class EnginePlan:
         options: Any = {"gathers": key.variant.gathers, "zeros": self.zeros}
         run = forward_pass(program, self.stored, carried, history=self.history, **options)
         layout = self._lay_out(run)
-        name, parallel = self._recorded.name, key.parallel
-        loops = build_kernel(f"forward_{name}", run, layout, key.variant, parallel=parallel)
+        name = self._recorded.name
+        chosen: Any = {"inputs": self._recorded.inputs, "parallel": key.parallel}
+        loops = build_kernel(f"forward_{name}", run, layout, key.variant, **chosen)
         if not carried:
             return layout, loops, None
         opening = opening_pass(carried, **options)
         place_rest(layout, opening, key.variant)
-        return layout, loops, build_kernel(f"opening_{name}", opening, layout, key.variant, parallel=parallel)
+        return layout, loops, build_kernel(f"opening_{name}", opening, layout, key.variant, **chosen)
 
     def adjoint_layout(self, *, dense: bool) -> Layout:
         """Return the layout of the adjoint pass."""
@@ -117,7 +125,8 @@ class EnginePlan:
         if dense not in self._adjoints:
             run, layout = self._adjoint_pass(dense=dense)
             name, key = f"adjoint_{self._recorded.name}", self.key
-            loops = build_kernel(name, run, layout, key.variant, parallel=key.parallel, backward=True)
+            options: Any = {"inputs": self._recorded.inputs, "parallel": key.parallel, "backward": True}
+            loops = build_kernel(name, run, layout, key.variant, **options)
             self._adjoints[dense] = layout, loops
         return self._adjoints[dense]
 
@@ -129,7 +138,8 @@ class EnginePlan:
             params = [value for name, value in program.params.items() if name in moving]
             run = tangent_pass(program, [*program.state.values(), *params, *control], zeros=self.zeros)
             layout = lay_out(program, run, variant, stored=(), tangents=True)
-            loops = build_kernel(f"tangent_{self._recorded.name}", run, layout, variant, parallel=parallel)
+            options: Any = {"inputs": self._recorded.inputs, "parallel": parallel}
+            loops = build_kernel(f"tangent_{self._recorded.name}", run, layout, variant, **options)
             self._tangents[moving] = layout, loops
         return self._tangents[moving]
 

@@ -1,0 +1,81 @@
+"""Arguments of kernels on a GPU: integers share an array, and so do inputs where a driver binds too few arrays."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import runtime
+from simphys.autograd.kernels.packing import ARCHS, BINDINGS
+from simphys.simulator import Array
+from simphys.substep.action import element_name
+
+from .arrays import to_device
+from .memory import ARRAY, Layout
+
+INTEGERS = "packed_integers"
+"""Array of all integers but those that change from launch to launch."""
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Arguments that are parts of others."""
+
+    integers: tuple[str, ...] = ()
+    """Names of the integers in the array INTEGERS, in order."""
+    inputs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Names of the inputs in each shared array, in order, by its name; an input that is in none has its own array."""
+
+    def bring(self, known: dict[str, Any], inputs: Mapping[str, Array]) -> None:
+        """Make the shared arrays from inputs [elements, *element], and add them to the known arguments."""
+        for name, members in self.inputs.items():
+            lengths = [len(inputs[member]) for member in members]
+            starts = itertools.accumulate(lengths[:-1], initial=0)
+            known |= {f"start_{m}": start for m, start in zip(members, starts, strict=True)}
+            known[name] = to_device(np.concatenate([inputs[m] for m in members]), inputs[members[0]].shape[1:])
+        if self.integers:
+            known[INTEGERS] = runtime.to_device(np.array([known[name] for name in self.integers], np.int32))
+
+
+def pack(
+    body: list[str], parameters: Mapping[str, str], layout: Layout, inputs: Collection[str]
+) -> tuple[list[str], dict[str, str], Packing]:
+    """Rewrite a kernel for a GPU. `inputs` are the arrays that kernels only read.
+
+    Returns the text, the parameters and the packing. An input that shares an array begins at the integer start_<name>.
+    """
+    shared: dict[str, list[str]] = {}
+    kept: dict[str, str] = {}
+    bound = sum([kind != "i32" for kind in parameters.values()]) + 1
+    if bound <= BINDINGS or runtime.settings().arch not in ARCHS:
+        inputs = ()
+    for name, kind in parameters.items():
+        array = name.removeprefix(ARRAY)
+        if kind == "i32":
+            continue
+        if name.startswith(ARRAY) and array in inputs:
+            shared.setdefault(f"inputs_{element_name(layout.elements[array])}", []).append(array)
+        else:
+            kept[name] = kind
+    groups = {name: tuple(arrays) for name, arrays in shared.items()}
+    starts = [f"start_{array}" for arrays in groups.values() for array in arrays]
+    integers = (*[name for name, kind in parameters.items() if kind == "i32"], *starts)
+    changes = {
+        f"{ARRAY}{array}[": f"{ARRAY}{name}[start_{array} + " for name, members in groups.items() for array in members
+    }
+    text = _replace(body, changes, r"\b({})")
+    text = _replace(text, {name: f"{INTEGERS}[{number}]" for number, name in enumerate(integers)}, r"\b({})\b")
+    together = {f"{ARRAY}{name}": f"array_{name.removeprefix('inputs_')}" for name in groups}
+    return text, {**together, INTEGERS: "ints", **kept}, Packing(integers, groups)
+
+
+def _replace(lines: list[str], changes: Mapping[str, str], pattern: str) -> list[str]:
+    if not changes:
+        return lines
+    words = re.compile(pattern.format("|".join(map(re.escape, changes))))
+    return [words.sub(lambda found: changes[found[1]], line) for line in lines]
