@@ -44,9 +44,7 @@ def pieces(site: Site, size: int, width: int, body: Callable[[str, int], None]) 
 def lanes(site: Site, count: int) -> Iterator[str]:
     """Write a loop over the columns that are taken at a time, and give the name of its index."""
     name = site.fresh("r")
-    # Taichi 1.7.4 fails on two loops with vectors that are indexed at run time in one kernel for Vulkan.
-    columns = f"ti.static(range({count}))" if runtime.settings().on_gpu else f"range({count})"
-    with site.block(f"for {name} in {columns}:"):
+    with site.block(f"for {name} in range({count}):"):
         yield name
 
 
@@ -144,7 +142,9 @@ def add_outer_products(
                 for factor, at in zip(left_entries, to, strict=True):
                     site.line(f"{target.array}[{at} + {r}] = {target.array}[{at} + {r}] + {factor} * {value}")
 
-    pieces(site, columns, LANES, block if count_rows == SUMS else block_in_memory)
+    # Taichi 1.7.4 fails on two loops with vectors that are indexed at run time in one kernel for Vulkan.
+    in_registers = count_rows == SUMS and not runtime.settings().on_gpu
+    pieces(site, columns, LANES, block if in_registers else block_in_memory)
 
 
 def add_rows(site: Site, first: str, count: int, given: Place, target: Place) -> None:

@@ -63,7 +63,7 @@ BATCHED: dict[str, tuple[str, ...]] = {
     "mass and ground": ("mass", "ground_height", "gravity"),
     "everything": (*NAMES, "control"),
 }
-BATCH: dict[str, Any] = {"losses": ("states",), "large": gather, "members": 0.0}
+BATCH: dict[str, Any] = {"losses": ("states",), "large": gather, "members": 1e-12}
 DERIVATIVE: dict[str, Any] = {"losses": ("final",)}
 THREADS: dict[str, Any] = {"work_us": (5.0,)}  # systems of a thousand nodes count as large
 BOTH = ("velocity", "stiffness")
