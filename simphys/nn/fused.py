@@ -25,6 +25,7 @@ from simphys.autograd import View
 from simphys.autograd.kernels.runtime import ti
 
 from ..simulator import Array, Arrays
+from .layer import adj_tanh_of, jvp_tanh_of, tanh_of
 from .network import Network
 
 ROWS = 8
@@ -94,43 +95,10 @@ def _round_up(size: int) -> int:
 
 @functools.cache
 @no_type_check
-def functions(real: Any) -> SimpleNamespace:
-    """The tanh of a number and its adjoint; in single precision in a form that is vectorized, accurate to 3e-7.
-
-    x is clamped to |x| <= 9, beyond which |tanh x| is 1 to rounding. A quarter of it enters Lambert's continued
-    fraction, truncated at the seventh level. Two doublings, tanh 2t = 2 tanh t / (1 + tanh^2 t), lead back to x
-    (Abramowitz and Stegun 4.5.70, 4.5.33).
-    """
-    single = real == ti.f32
-
-    @ti.func
-    def tanh(x: real) -> real:
-        t = x
-        if ti.static(single):
-            u = 0.25 * ti.min(ti.max(x, -9.0), 9.0)
-            s = u * u
-            t1 = u * (135135 + s * (17325 + s * (378 + s))) / (135135 + s * (62370 + s * (3150 + s * 28)))
-            t2 = 2 * t1 / (1 + t1 * t1)
-            t = 2 * t2 / (1 + t2 * t2)
-        else:
-            t = ti.tanh(x)
-        return t
-
-    @ti.func
-    def adj_tanh(t: real, g: real) -> real:
-        """Adjoint of x, given the value t = tanh x."""
-        return (1 - t * t) * g
-
-    return SimpleNamespace(tanh=tanh, adj=adj_tanh)
-
-
-@functools.cache
-@no_type_check
 def loops(real: Any, layout: Layout) -> SimpleNamespace:
     """Forward and adjoint loops of a network; its weights begin at index w, its rows at at_x, at_h, at_y."""
     lanes = ti.types.vector(LANES, real)
     at, X, H, Y = layout.offsets, layout.inputs, layout.hidden, layout.outputs
-    f = functions(real)
 
     # fmt: off
     @ti.func
@@ -154,7 +122,7 @@ def loops(real: Any, layout: Layout) -> SimpleNamespace:
         for k in range(size // LANES):
             to, b = (o + k * LANES) & INDEX, (bias + k * LANES) & INDEX
             for r in range(LANES):
-                block[r] = f.tanh(values[to + r] + weights[b + r])
+                block[r] = tanh_of(values[to + r] + weights[b + r])
             for r in range(LANES):
                 values[to + r] = block[r]
 
@@ -165,7 +133,7 @@ def loops(real: Any, layout: Layout) -> SimpleNamespace:
         for k in range(size // LANES):
             from_, to = (o + k * LANES) & INDEX, (g + k * LANES) & INDEX
             for r in range(LANES):
-                block[r] = f.adj(values[from_ + r], adj[to + r])
+                block[r] = adj_tanh_of(0.0, values[from_ + r], adj[to + r])
             for r in range(LANES):
                 adj[to + r] = block[r]
 
@@ -199,7 +167,7 @@ def loops(real: Any, layout: Layout) -> SimpleNamespace:
             for j in range(columns):
                 k = i * columns + j
                 total += dmatrix[k] * x[j] + matrix[k] * dx[j]
-            dt[i] = f.adj(t[i], total)
+            dt[i] = jvp_tanh_of(0.0, t[i], total)
 
     @ti.func
     def tangent(

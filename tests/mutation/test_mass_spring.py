@@ -52,7 +52,6 @@ def integration(module: Any) -> None:
     force = weights(state.position.shape).requires_grad_()
     check(lambda *x: module.KickFactors.apply(model, *x, 0.2, 0.1, model.free), (params.drag, params.mass))
     check(lambda *x: module.Kick.apply(model, *x), (state.velocity, force, params.drag, params.mass))
-    check(lambda *x: module.Drift.apply(model, *x, 0.3), (state.position, state.velocity))
 
 
 def actuation(module: Any) -> None:

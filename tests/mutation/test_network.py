@@ -9,11 +9,10 @@ import numpy as np
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.autograd.proof.mutation import Mutant
-from simphys.nn import fused, linear
 from simphys.nn import layer as layers
+from simphys.nn import linear
 from simphys.simulators.mass_spring import sense
 
-from ..nn.test_fused import compare_with_functions
 from ..simulators.mass_spring.systems import system
 from .sweep import Sweep
 
@@ -55,7 +54,6 @@ SWEEPS = [
     Sweep(linear, ("Linear.backward", "Linear.jvp"), linear_layer),
     Sweep(layers, ("adj_*", "jvp_*"), layer),
     Sweep(sense, ("adj_*", "jvp_*"), sensed),
-    Sweep(fused, ("functions.adj_*",), compare_with_functions),
 ]
 
 

@@ -11,6 +11,7 @@ w = adj_v' + e adj_x':
 Source: symplectic Euler and velocity Verlet, Hairer, Lubich and Wanner 2003.
 """
 
+from simphys.numerics.drift import drift
 from simphys.numerics.element import element
 from simphys.substep import per_element
 
@@ -28,21 +29,6 @@ def adj_kick(v, f, m, h, adj_v):
 @kick.tangent
 def jvp_kick(v, f, m, h, dv, df, dm):
     return dv + (h / m) * (df - (dm / m) * f)
-
-
-@element
-def drift(x, v, e):
-    return x + e * v
-
-
-@drift.adjoint
-def adj_drift(x, v, e, adj_x):
-    return adj_x, e * adj_x
-
-
-@drift.tangent
-def jvp_drift(x, v, e, dx, dv):
-    return dx + e * dv
 
 
 Kick = per_element(

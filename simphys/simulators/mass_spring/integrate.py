@@ -12,6 +12,7 @@ Source: symplectic Euler and velocity Verlet, Hairer, Lubich and Wanner 2003, wi
 """
 
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.drift import drift
 from simphys.numerics.element import element
 from simphys.substep import per_element
 
@@ -46,21 +47,6 @@ def adj_kick(v, f, a, b, adj_v):
 @kick.tangent
 def jvp_kick(v, f, a, b, dv, df, da, db):
     return da * v + a * dv + db * f + b * df
-
-
-@element
-def drift(x, v, e):
-    return x + e * v
-
-
-@drift.adjoint
-def adj_drift(x, v, e, adj_x):
-    return adj_x, e * adj_x
-
-
-@drift.tangent
-def jvp_drift(x, v, e, dx, dv):
-    return dx + e * dv
 
 
 KickFactors = per_element(
