@@ -1,0 +1,21 @@
+"""Drift: motion at constant velocity for a time e, x' = x + e v.
+
+Adjoint: adj_x = adj_x', adj_v = e adj_x'.
+"""
+
+from .element import element
+
+
+@element
+def drift(x, v, e):
+    return x + e * v
+
+
+@drift.adjoint
+def adj_drift(x, v, e, adj_x):
+    return adj_x, e * adj_x
+
+
+@drift.tangent
+def jvp_drift(x, v, e, dx, dv):
+    return dx + e * dv
