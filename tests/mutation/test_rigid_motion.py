@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
-from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -33,7 +32,6 @@ from simphys.simulators.rigid import (
     time_of_impact,
     variational,
 )
-from simphys.simulators.rigid.checks import EULER, INTEGRATORS
 from simphys.simulators.rigid.fused import reduced_optimization
 
 from ..simulators.rigid import test_mobility, test_split_step
@@ -184,21 +182,16 @@ def check_kick(model: RigidBodies) -> Check:
     return make_check(kick, "Kick", model, *kick_inputs(model).values(), given=0.3)
 
 
-def check_drift(dim: int, integrator: str) -> Check:
-    model = bodies(dim, 2, integrator=integrator)
+def check_drift(dim: int) -> Check:
+    model = bodies(dim, 2)
     return make_check(drift, "Drift", model, *drift_inputs(model).values(), given=0.3)
 
 
-def check_mobility(dim: int, integrator: str = EULER) -> Check:
-    model = replace(test_mobility.make_model(dim), integrator=integrator)
+def check_mobility(dim: int) -> Check:
+    model = test_mobility.make_model(dim)
     return make_check(
         mobility, "Mobility", model, *test_mobility.make_inputs(model), given=test_mobility.contact_states(model)
     )
-
-
-def check_mobility_of_both_integrators(package: Any) -> None:
-    for integrator in INTEGRATORS:
-        check_mobility(3, integrator)(package)
 
 
 def check_time_of_impact() -> Check:
@@ -257,16 +250,15 @@ def sweep_substep(module: ModuleType, function: str, check: Check, *others: str)
 
 
 SWEEPS = [
-    make_sweep(inertia, ("functions.adj_*",), check_kick(bodies(3, integrator="variational"))),
+    make_sweep(inertia, ("functions.adj_*",), check_kick(bodies(3))),
     make_sweep(kick, ("functions.adj_*",), check_kick(bodies(3))),
     sweep_substep(kick, "Kick", check_kick(bodies(2, fixed=(1,)))),
-    make_sweep(drift, ("functions.adj_*",), check_drift(3, "semi_implicit_euler")),
-    sweep_substep(drift, "Drift", check_drift(2, "semi_implicit_euler")),
-    make_sweep(variational, ("in_plane.adj_*",), check_drift(2, "variational")),
-    make_sweep(variational, ("in_space.adj_*",), check_drift(3, "variational")),
+    sweep_substep(drift, "Drift", check_drift(2)),
+    make_sweep(variational, ("in_plane.adj_*",), check_drift(2)),
+    make_sweep(variational, ("in_space.adj_*",), check_drift(3)),
     sweep_substep(time_of_impact, "TimeOfImpact", check_time_of_impact()),
     sweep_substep(split_step, "SplitStep", check_split_step(3)),
-    sweep_substep(mobility, "Mobility", check_mobility_of_both_integrators),
+    sweep_substep(mobility, "Mobility", check_mobility(3)),
     make_sweep(nested, ("orientation_adjoint.add_turns",), check_joint_rows(3)),
     make_sweep(joint_constraints, ("turns_in_plane.adj_*",), check_joint_rows(2)),
     make_sweep(joint_constraints, ("turns_in_space.adj_*", "functions.adj_*"), check_joint_rows(3)),

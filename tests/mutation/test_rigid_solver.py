@@ -14,7 +14,6 @@ from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.rollout import rollout
 from simphys.simulators import rigid
 from simphys.simulators.rigid import Plane, RigidBodies, Sphere, basis, contact_rows, engine, phases, sense, solve
-from simphys.simulators.rigid.checks import VARIATIONAL
 
 from ..simulators.rigid.systems import NAMES, System, chain, controls, leaves, system, unpack
 from ..simulators.rigid.test_contact_rows import WHAT, balls, make_inputs
@@ -61,11 +60,8 @@ def check_contact_rows_in_any_dimension(package: Any) -> None:
 
 
 def check_solve() -> Check:
-    """Check contacts that stick, slide, separate or are inactive, and joints, in steps that an impact splits.
-
-    The case in space includes the gyroscopic torque.
-    """
-    plane, space = make_model(2, integrator=VARIATIONAL), make_model(3)
+    """Check contacts that stick, slide, separate or are inactive, and joints, in steps that an impact splits."""
+    plane, space = make_model(2), make_model(3)
     cases = [(model, *split_case(model, case)) for model, case in ((plane, 0), (plane, 1), (space, 0))]
     checks = [motion.make_check(solve, "Solve", model, *inputs.values(), given=what) for model, what, inputs in cases]
 

@@ -16,7 +16,6 @@ from .shapes import Box, Vector
 IMPULSE, COMPLIANT = LAWS = ("impulse", "compliant")
 SLACK = 0.01
 """Tolerance by which friction and restitution may exceed their range: finite differences at its ends need it."""
-EULER, VARIATIONAL = INTEGRATORS = ("semi_implicit_euler", "variational")
 
 
 def check_params(params: Arrays) -> None:
@@ -40,11 +39,7 @@ def check_params(params: Arrays) -> None:
 
 def check(model: Any) -> None:
     """Raise InputError for the first mistake in a model."""
-    for name, value, allowed in (
-        ("dim", model.dim, (2, 3)),
-        ("law", model.law, LAWS),
-        ("integrator", model.integrator, INTEGRATORS),
-    ):
+    for name, value, allowed in (("dim", model.dim, (2, 3)), ("law", model.law, LAWS)):
         if value not in allowed:
             raise InputError(f"RigidBodies.{name}", f"one of {allowed}", value, "Choose one of these.")
     if not model.shapes:

@@ -1,21 +1,16 @@
-"""Drift: bodies follow their new velocities for a time h, corrected for impulses within that time:
+"""Drift: bodies follow their velocities for a time h, corrected for impulses within that time:
 
     x' = x + h v - s                                                        [m]
-    q' = advance(q, h w - turn)
+    q', w' = rotate(q, w, turn)
 
 An impulse that changed v by dv at a time t after the forces was applied too early by t. Hence s = sum t dv and
-turn = sum t dw over all impulses of the step (see phases.py). advance rotates exactly by a rotation vector in the world
-frame, so that quaternions keep unit length (see numerics/rotation.py). Adjoint:
+turn = sum t dw over all impulses of the step (see phases.py). rotate is the free rotation, with its adjoint and tangent
+(see variational.py). Adjoint and tangent of the rest:
 
-    adj_x = adj_x'     adj_v = h adj_x'     adj_s = -adj_x'     adj_w = h p     adj_turn = -p
+    adj_x = adj_x'     adj_v = adj_v' + h adj_x'     adj_s = -adj_x'     dx' = dx + h dv - ds     dv' = dv
 
-with adj_q and p, the adjoint of the rotation vector, from the adjoint of advance. Tangent, with that of advance:
-
-    dx' = dx + h dv - ds     dv' = dv     dq' = d advance(dq, h dw - dturn)     dw' = dw
-
-Source: symplectic Euler, Hairer,
-Lubich and Wanner 2003; on the group of rotations, Hairer, Lubich and Wanner 2006, Geometric Numerical Integration,
-IV.8.
+A step is a drift by h/2, a kick by h and a drift by h/2, as in Verlet's method: of second order, symplectic (Hairer,
+Lubich and Wanner 2003).
 """
 
 import functools
@@ -26,11 +21,9 @@ import numpy as np
 
 from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
-from simphys.numerics import rotation
 
 from . import arrays, rows, variational
 from .arrays import flat
-from .checks import VARIATIONAL
 from .model import RigidBodies
 from .nested import zeros_like
 from .rows import flatten
@@ -38,34 +31,9 @@ from .rows import flatten
 
 @functools.cache
 @no_type_check
-def functions(real: Any, dim: int) -> SimpleNamespace:
-    """Return `rotate(q, w, J, h, turn)`, which gives q' and w' = w, and its adjoint, in `dim` dimensions."""
-    group = rotation.functions(real, dim)
-    spin, quat = ti.types.vector(group.spins, real), ti.types.vector(group.rotations, real)
-
-    @ti.func
-    def rotate(q: quat, w: spin, J: spin, h: real, turn: spin):
-        return group.advance(q, h * w - turn), w
-
-    @ti.func
-    def adj_rotate(q: quat, w: spin, J: spin, h: real, turn: spin, g_q: quat, g_w: spin):
-        """Adjoints of q, w, J and turn."""
-        adj_q, p = group.adj_advance(q, h * w - turn, g_q)
-        return adj_q, g_w + h * p, spin(0.0), -p
-
-    @ti.func
-    def jvp_rotate(q: quat, w: spin, J: spin, h: real, turn: spin, dq: quat, dw: spin, dJ: spin, dturn: spin):
-        return group.jvp_advance(q, h * w - turn, dq, h * dw - dturn), dw
-
-    return SimpleNamespace(rotate=rotate, adj=adj_rotate, jvp=jvp_rotate)
-
-
-@functools.cache
-@no_type_check
-def loops(real: Any, dim: int, is_variational: bool) -> SimpleNamespace:
+def loops(real: Any, dim: int) -> SimpleNamespace:
     """Return the loops over all bodies; for the arguments see rows.py."""
-    at = rows.functions(real, dim)
-    f = variational.functions(real, dim) if is_variational else functions(real, dim)
+    at, f = rows.functions(real, dim), variational.functions(real, dim)
 
     @ti.func
     def drift(
@@ -150,9 +118,9 @@ def loops(real: Any, dim: int, is_variational: bool) -> SimpleNamespace:
 
 @functools.cache
 @no_type_check
-def kernels(real: Any, dim: int, is_variational: bool) -> SimpleNamespace:
+def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
-    f, types = loops(real, dim, is_variational), arrays.types(real)
+    f, types = loops(real, dim), arrays.types(real)
     pose_type, motion_type = types.pose, types.motion
     reals, rotation_only, bodies = types.reals, types.part(arrays.Motion, "q"), types.part(arrays.Params, "inertia")
 
@@ -230,4 +198,4 @@ class Drift(Function):
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:
-    return kernels(runtime.real(), model.dim, model.integrator == VARIATIONAL)
+    return kernels(runtime.real(), model.dim)

@@ -15,7 +15,7 @@ from simphys.simulator.array_engine import ArrayEngine
 
 from . import fused, fused_adjoint, fused_tangent, joint_tables
 from .arrays import Candidates, Constants, Motion, Packed, System, Table, Times, flat
-from .checks import COMPLIANT, VARIATIONAL, check_params
+from .checks import COMPLIANT, check_params
 from .model import RigidBodies
 from .rows import flatten
 from .spring_damper import springs
@@ -93,7 +93,6 @@ class RigidEngine(ArrayEngine):
             driven=joint_tables.tabulate_free_rows(model).rows > 0,
             controller=model.controller,
             network=model.network,
-            is_variational=model.integrator == VARIATIONAL,
             parallel=self.batch >= MIN_PARALLEL_MEMBERS and runtime.settings().threads > 1,
         )
 

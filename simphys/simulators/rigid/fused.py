@@ -70,14 +70,8 @@ class Variant:
     controller: Controller | None
     network: Network | None
     """Network of the controller."""
-    is_variational: bool
     parallel: bool
     """True to distribute members over threads."""
-
-    @property
-    def tracks_momentum(self) -> bool:
-        """True as in `RigidBodies.tracks_momentum`."""
-        return self.dim == 3 and self.is_variational
 
     @property
     def impulses(self) -> bool:
@@ -110,14 +104,14 @@ def loops(variant: Variant) -> SimpleNamespace:
         motor=motor.loops(real, dim),
         sense=sense.loops(real, dim, variant.controller) if variant.controller else None,
         network=network_loops.loops(real, network_loops.Layout(variant.network)) if variant.network else None,
-        kick=kick.loops(real, dim, not variant.is_variational),
-        mobility=mobility.loops(real, dim, variant.tracks_momentum),
+        kick=kick.loops(real, dim),
+        mobility=mobility.loops(real, dim),
         joint_constraints=joint_constraints.loops(real, dim),
         time_of_impact=time_of_impact.loops(real, dim, variant.kinds),
         split_step=split_step.loops(real, dim),
         contact_rows=contact_rows.loops(real, dim),
-        phases=phases.loops(real, dim, not variant.is_variational),
-        drift=drift.loops(real, dim, variant.is_variational),
+        phases=phases.loops(real, dim),
+        drift=drift.loops(real, dim),
     )
 
 
@@ -213,14 +207,7 @@ def drift_to_stage(variant: Variant) -> Any:
             at.put_spin(change.twist, i * D + dim, at.spin_of(old.w, i))
         for e in range(n * D):
             change.shift[e] = 0.0
-        if ti.static(variant.is_variational):
-            move.drift(n, h, old, change.twist, change.shift, member.params, stage)
-        else:
-            for i in range(n):
-                at.put_vec(stage.x, i * dim, at.vec_of(old.x, i))
-                at.put_rotation(stage.q, i * at.rotations, at.rotation_of(old.q, i))
-                at.put_vec(stage.v, i * dim, at.vec_of(old.v, i))
-                at.put_spin(stage.w, i * at.spins, at.spin_of(old.w, i))
+        move.drift(n, h, old, change.twist, change.shift, member.params, stage)
 
     return drift
 

@@ -257,8 +257,7 @@ def adjoint_kernel(variant: Variant) -> Any:
                 to_stage(old, member, n, h - span)
                 step(member, unused, ti.static(View(packed.control, u0)), A, constants)
                 back(member, adj, adj_new, adj_joint_rows, ti.static(View(adj_control, u0)), A, constants)
-                if ti.static(variant.is_variational):
-                    back_to_start(old, member, n, h - span, adj, adj_stage)
+                back_to_start(old, member, n, h - span, adj, adj_stage)
                 to = ti.static(from_row(adj_segment, (b * given + ti.select(dense, j, 0)) * n, dim))
                 move(n * dim, to.x, adj.stage.x, adj_new.x, dense)
                 move(n * rotations, to.q, adj.stage.q, adj_new.q, dense)

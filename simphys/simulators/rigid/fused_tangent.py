@@ -108,22 +108,15 @@ def jvp_drift_to_stage(variant: Variant) -> Any:
         old: ti.template(), dold: ti.template(), member: ti.template(), dmember: ti.template(), n, h
     ):  # fmt: skip
         change, dstage, dchange = ti.static(member.change, dmember.stage, dmember.change)
-        if ti.static(variant.is_variational):
-            for i in range(n):
-                at.put_vec(dchange.twist, i * D, at.vec_of(dold.v, i))
-                at.put_spin(dchange.twist, i * D + dim, at.spin_of(dold.w, i))
-            for e in range(n * D):
-                dchange.shift[e] = 0.0
-            move.jvp(
-                n, h, old, change.twist, change.shift, member.params, dold, dchange.twist, dchange.shift,
-                dmember.params, dstage,
-            )  # fmt: skip
-        else:
-            for i in range(n):
-                at.put_vec(dstage.x, i * dim, at.vec_of(dold.x, i))
-                at.put_rotation(dstage.q, i * at.rotations, at.rotation_of(dold.q, i))
-                at.put_vec(dstage.v, i * dim, at.vec_of(dold.v, i))
-                at.put_spin(dstage.w, i * at.spins, at.spin_of(dold.w, i))
+        for i in range(n):
+            at.put_vec(dchange.twist, i * D, at.vec_of(dold.v, i))
+            at.put_spin(dchange.twist, i * D + dim, at.spin_of(dold.w, i))
+        for e in range(n * D):
+            dchange.shift[e] = 0.0
+        move.jvp(
+            n, h, old, change.twist, change.shift, member.params, dold, dchange.twist, dchange.shift,
+            dmember.params, dstage,
+        )  # fmt: skip
 
     return jvp_drift
 

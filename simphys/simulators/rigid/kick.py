@@ -1,35 +1,18 @@
 """Kick: forces and torques change the velocities of all bodies during a time h, before impulses do:
 
     v* = v + h (a + f/m)
-    w* = w + h A^-1 tau - h R y,     N(w_b) y = w_b x (J w_b)
+    w* = w + h A^-1 tau
 
-a gravity, f, tau force and torque about the centre, m mass, A = R diag(J) R^T (see inertia.py), w_b = R^T w. The last
-term is the gyroscopic torque -w x (A w). It exists only in space, and only if `gyroscopic`: a variational step has it
-in its drift (see variational.py). It is linearly implicit, in the body frame,
+a gravity, f, tau force and torque about the centre, m mass, A = R diag(J) R^T (see inertia.py). Free rotation, with its
+gyroscopic torque, belongs to the drift (variational.py). A fixed body gets h = 0. Adjoint, for g_v = adj_v* and g =
+adj_w*:
 
-    N(w) = diag(J) + h/2 d(w x (J w))/dw = diag(J) + h/2 ([w]x diag(J) - [J w]x)
+    adj_v = g_v     adj_a = h g_v     adj_f = (h/m) g_v     adj_m = -f.adj_f / m     adj_w = g     adj_tau = h A^-1 g
+    adj_J = -(adj of A^-1 by 1/J) / J^2     adj_theta from dR, see inertia.py
 
-which for this quadratic equation is Kahan's method: errors in energy and |A w| of a free body stay O(h^2) for all
-times. The explicit form, N = diag(J), lets the momentum grow, |J w*|^2 = |J w|^2 + h^2 |w x J w|^2, until the motion
-blows up. Implicit Euler, with h in place of h/2 (Catto 2015), dissipates nearly all energy of a top within some hundred
-turns. Other torques stay outside of N, so that action and reaction change the momenta of two bodies by opposite
-amounts. A fixed body gets h = 0.
+Tangent, with d(A^-1 tau) in inertia.py:
 
-Adjoint, for g_v = adj_v*, g = adj_w*, and in the body's frame lambda = N^-T (-h R^T g), z = lambda x w, p = lambda x y:
-
-    adj_v = g_v     adj_a = h g_v     adj_f = (h/m) g_v     adj_m = -f.adj_f / m     adj_tau = h A^-1 g
-    adj_w = g + R (J (z - h/2 p) + (J (w_b - h/2 y)) x lambda)
-    adj_J = w_b (z - h/2 p) - y (h/2 z + lambda) - (adj of A^-1 by 1/J) / J^2
-    adj_theta from dR, see inertia.py
-
-with componentwise products. Tangent, with r = w_b x (J w_b) = N y:
-
-    dv* = dv + h (da + df/m - f dm/m^2)           dw_b = R^T (dw - dtheta x w)
-    dw* = dw + h d(A^-1 tau) - h (dtheta x (R y) + R dy)      dy = N^-1 (dr - dN y)
-
-N is linear in w and, apart from that, in J; d(A^-1 tau) is in inertia.py.
-Source: Kahan 1993, Unconventional numerical methods for trajectory calculations; Hirota
-and Kimura 2000, Discretization of the Euler top.
+    dv* = dv + h (da + df/m - f dm/m^2)     dw* = dw + h d(A^-1 tau)
 """
 
 import functools
@@ -44,77 +27,27 @@ from simphys.numerics import rotation
 
 from . import arrays, inertia, rows
 from .arrays import flat
-from .checks import EULER
 from .model import RigidBodies
 from .nested import orientation_adjoint, zeros_like
 
 
 @functools.cache
 @no_type_check
-def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
+def functions(real: Any, dim: int) -> SimpleNamespace:
     """Return the element functions of one body in `dim` dimensions."""
     rotate, body = rotation.functions(real, dim), inertia.functions(real, dim)
     vec, spin, quat = ti.types.vector(dim, real), body.spin, ti.types.vector(rotate.rotations, real)
-    mat = ti.types.matrix(dim, dim, real)
-    gyroscopic = gyroscopic and dim == 3
-
-    @ti.func
-    def newton(w: vec, J: vec, h: real) -> mat:
-        N = h / 2 * body.gyration(w, J)
-        for j in ti.static(range(3)):
-            N[j, j] = J[j]
-        return N
-
-    @ti.func
-    def gyrate(w: spin, q: quat, J: spin, h: real) -> spin:
-        """Return the change of a spin due to the gyroscopic torque."""
-        change = spin(0.0)
-        if ti.static(gyroscopic):
-            R = rotate.matrix(q)
-            w_b = body.to_body(R, w)
-            change = -h * body.to_world(R, body.inverse_transposed(newton(w_b, J, h)).transpose() @ w_b.cross(J * w_b))
-        return change
-
-    @ti.func
-    def adj_gyrate(w: spin, q: quat, J: spin, h: real, g: spin):
-        """Return the adjoints of w, theta and J."""
-        adj_w, adj_theta, adj_J = spin(0.0), spin(0.0), spin(0.0)
-        if ti.static(gyroscopic):
-            R = rotate.matrix(q)
-            w_b = body.to_body(R, w)
-            inverse_T = body.inverse_transposed(newton(w_b, J, h))
-            y = inverse_T.transpose() @ w_b.cross(J * w_b)
-            lam = inverse_T @ body.to_body(R, -h * g)
-            z, p = lam.cross(w_b), lam.cross(y)
-            adj_w += body.to_world(R, J * (z - h / 2 * p) + (J * (w_b - h / 2 * y)).cross(lam))
-            adj_J += w_b * (z - h / 2 * p) - y * (h / 2 * z + lam)
-            adj_theta += body.small_rotation(body.to_world(R, -h * y), g) - body.small_rotation(w, adj_w)
-        return adj_w, adj_theta, adj_J
-
-    @ti.func
-    def jvp_gyrate(w: spin, q: quat, J: spin, h: real, dw: spin, dtheta: spin, dJ: spin) -> spin:
-        dchange = spin(0.0)
-        if ti.static(gyroscopic):
-            R = rotate.matrix(q)
-            w_b, dw_b = body.to_body(R, w), body.jvp_to_body(R, w, dtheta, dw)
-            inverse = body.inverse_transposed(newton(w_b, J, h)).transpose()
-            y = inverse @ w_b.cross(J * w_b)
-            dr = dw_b.cross(J * w_b) + w_b.cross(dJ * w_b + J * dw_b)
-            dN_y = (newton(w_b, dJ, h) + h / 2 * body.gyration(dw_b, J)) @ y
-            dchange = -h * (dtheta.cross(R @ y) + R @ (inverse @ (dr - dN_y)))
-        return dchange
 
     @ti.func
     def kick(v: vec, w: spin, q: quat, f: vec, tau: spin, m: real, J: spin, a: vec, h: real):
-        return v + h * (a + f / m), w + h * body.apply(rotate.matrix(q), 1 / J, tau) + gyrate(w, q, J, h)
+        return v + h * (a + f / m), w + h * body.apply(rotate.matrix(q), 1 / J, tau)
 
     @ti.func
-    def adj_kick(w: spin, q: quat, f: vec, tau: spin, m: real, J: spin, h: real, g_v: vec, g: spin):
-        """Return the adjoints of w, theta, f, tau, m and J; those of v and a are g_v and h g_v."""
+    def adj_kick(q: quat, f: vec, tau: spin, m: real, J: spin, h: real, g_v: vec, g: spin):
+        """Return the adjoints of theta, f, tau, m and J; those of v, a and w are g_v, h g_v and g."""
         adj_f = (h / m) * g_v
         adj_inverse, adj_tau, adj_theta = body.adj(rotate.matrix(q), 1 / J, tau, h * g)
-        gyro_w, gyro_theta, gyro_J = adj_gyrate(w, q, J, h, g)
-        return g + gyro_w, adj_theta + gyro_theta, adj_f, adj_tau, -f.dot(adj_f) / m, gyro_J - adj_inverse / (J * J)
+        return adj_theta, adj_f, adj_tau, -f.dot(adj_f) / m, -adj_inverse / (J * J)
 
     @ti.func
     def jvp_push(f: vec, m: real, h: real, dv: vec, df: vec, dm: real, da: vec) -> vec:
@@ -122,22 +55,18 @@ def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
         return dv + h * (da + df / m - dm / (m * m) * f)
 
     @ti.func
-    def jvp_spin(w: spin, q: quat, tau: spin, J: spin, h: real, dw: spin, dtheta: spin, dtau: spin, dJ: spin) -> spin:
+    def jvp_spin(q: quat, tau: spin, J: spin, h: real, dw: spin, dtheta: spin, dtau: spin, dJ: spin) -> spin:
         """Return the tangent of w*."""
-        dspin = body.jvp(rotate.matrix(q), 1 / J, tau, dtheta, -dJ / (J * J), dtau)
-        return dw + h * dspin + jvp_gyrate(w, q, J, h, dw, dtheta, dJ)
+        return dw + h * body.jvp(rotate.matrix(q), 1 / J, tau, dtheta, -dJ / (J * J), dtau)
 
-    return SimpleNamespace(
-        kick=kick, adj=adj_kick, jvp_push=jvp_push, jvp_spin=jvp_spin,
-        gyrate=gyrate, adj_gyrate=adj_gyrate, jvp_gyrate=jvp_gyrate,
-    )  # fmt: skip
+    return SimpleNamespace(kick=kick, adj=adj_kick, jvp_push=jvp_push, jvp_spin=jvp_spin)
 
 
 @functools.cache
 @no_type_check
-def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
+def loops(real: Any, dim: int) -> SimpleNamespace:
     """Return the loops over all bodies; for the arguments see rows.py. Bodies that are not `free` have h = 0."""
-    at, f = rows.functions(real, dim), functions(real, dim, gyroscopic)
+    at, f = rows.functions(real, dim), functions(real, dim)
 
     @ti.func
     def kick(system: ti.template(), h, motion: ti.template(), change: ti.template(), params: ti.template()):
@@ -164,10 +93,10 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
     ):
         for i in range(system.n):
             g_v = at.linear(adj_change.twist, i)
-            g_w, g_theta, g_f, g_tau, g_m, g_J = f.adj(
-                at.spin_of(motion.w, i), at.rotation_of(motion.q, i), at.linear(change.wrench, i),
-                at.angular(change.wrench, i), params.mass[i], at.spin_of(params.inertia, i), system.free[i] * h,
-                g_v, at.angular(adj_change.twist, i),
+            g_w = at.angular(adj_change.twist, i)
+            g_theta, g_f, g_tau, g_m, g_J = f.adj(
+                at.rotation_of(motion.q, i), at.linear(change.wrench, i), at.angular(change.wrench, i), params.mass[i],
+                at.spin_of(params.inertia, i), system.free[i] * h, g_v, g_w,
             )  # fmt: skip
             at.add_vec_of(adj_motion.v, i, g_v)
             at.add_spin_of(adj_motion.w, i, g_w)
@@ -189,7 +118,7 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
                 dparams.mass[i], at.vec_at(dparams.gravity, 0),
             )  # fmt: skip
             dw = f.jvp_spin(
-                at.spin_of(motion.w, i), at.rotation_of(motion.q, i), at.angular(change.wrench, i), J, h_i,
+                at.rotation_of(motion.q, i), at.angular(change.wrench, i), J, h_i,
                 at.spin_of(dmotion.w, i), at.turn_of(motion.q, dmotion.q, i), at.angular(dchange.wrench, i),
                 at.spin_of(dparams.inertia, i),
             )  # fmt: skip
@@ -202,12 +131,12 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
 
 @functools.cache
 @no_type_check
-def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
+def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
-    f, add_turns, types = loops(real, dim, gyroscopic), orientation_adjoint(real, dim), arrays.types(real)
+    f, add_turns, types = loops(real, dim), orientation_adjoint(real, dim), arrays.types(real)
     bodies_type = types.bodies
     motions, turned = types.part(arrays.Motion, "v w q"), types.part(arrays.Motion, "v w q theta")
-    saved = types.part(arrays.Motion, "w q")
+    saved = types.part(arrays.Motion, "q")
     forces, twists = types.part(arrays.Change, "wrench"), types.part(arrays.Change, "wrench twist")
     masses, loads = types.part(arrays.Params, "mass inertia"), types.part(arrays.Params, "mass inertia gravity")
 
@@ -237,7 +166,7 @@ def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
 
 
 class Kick(Function):
-    """Twist [n, D] after forces have acted for `h` [s]. Saved: all inputs but the velocity.
+    """Twist [n, D] after forces have acted for `h` [s]. Saved: all inputs but the velocities.
 
     Inputs: velocity [n, dim], angular_velocity [n, S], orientation [n, R], wrench [n, D], mass, inertia, gravity.
     """
@@ -245,9 +174,9 @@ class Kick(Function):
     @staticmethod
     def forward(ctx: Context, model: RigidBodies, h: float, velocity: Tensor, *inputs: Tensor) -> np.ndarray[Any, Any]:
         ctx.model, ctx.h = model, h
-        ctx.save_for_backward(*inputs)
-        twist = np.empty((model.bodies, model.dim + model.spins), velocity.dtype)
         w, q, wrench, mass, inertia, gravity = inputs
+        ctx.save_for_backward(q, wrench, mass, inertia, gravity)
+        twist = np.empty((model.bodies, model.dim + model.spins), velocity.dtype)
         motion, change = arrays.Motion(v=velocity, w=w, q=q), arrays.Change(wrench, twist)
         params = arrays.Params(mass, inertia, gravity)
         _kernels(model).forward(_system(model), h, flat(motion), flat(change), flat(params))
@@ -256,14 +185,15 @@ class Kick(Function):
     @staticmethod
     def backward(ctx: Context, adj_twist: Tensor) -> tuple[Any, ...]:
         model: RigidBodies = ctx.model
-        w, q, wrench, mass, inertia, _ = ctx.saved_tensors
+        q, wrench, mass, inertia, _ = ctx.saved_tensors
         adj_v = np.zeros((model.bodies, model.dim), adj_twist.dtype)
-        adj_w, adj_q, adj_wrench, *adj_params = zeros_like(*ctx.saved_tensors)
+        adj_w = np.zeros((model.bodies, model.spins), adj_twist.dtype)
+        adj_q, adj_wrench, *adj_params = zeros_like(*ctx.saved_tensors)
         adj_theta = np.zeros(model.bodies * model.spins, adj_twist.dtype)
         _kernels(model).adjoint(
             _system(model),
             ctx.h,
-            flat(arrays.Motion(w=w, q=q)),
+            flat(arrays.Motion(q=q)),
             flat(arrays.Change(wrench)),
             flat(arrays.Params(mass, inertia)),
             flat(arrays.Change(adj_wrench, adj_twist)),
@@ -275,13 +205,13 @@ class Kick(Function):
     @staticmethod
     def jvp(ctx: Context, _: None, __: None, *tangents: Any) -> np.ndarray[Any, Any]:
         model: RigidBodies = ctx.model
-        w, q, wrench, mass, inertia, _gravity = ctx.saved_tensors
+        q, wrench, mass, inertia, _gravity = ctx.saved_tensors
         dv, dw, dq, dwrench, *dparams = tangents
         dtwist = np.empty((model.bodies, model.dim + model.spins), dv.dtype)
         _kernels(model).tangent(
             _system(model),
             ctx.h,
-            flat(arrays.Motion(w=w, q=q)),
+            flat(arrays.Motion(q=q)),
             flat(arrays.Change(wrench)),
             flat(arrays.Params(mass, inertia)),
             flat(arrays.Motion(v=dv, w=dw, q=dq)),
@@ -296,4 +226,4 @@ def _system(model: RigidBodies) -> arrays.System:
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:
-    return kernels(runtime.real(), model.dim, model.integrator == EULER)
+    return kernels(runtime.real(), model.dim)

@@ -9,15 +9,13 @@ first two are 0 for a fixed body. R is taken at the time of the row: for joints 
 (split_step.py), for contacts it is `attitude` (time_of_impact.py). Adjoint: adj_m = -adj_(1/m) / m^2, and that of A^-1
 m in inertia.py; so is its tangent, and d(1/m) = -dm / m^2.
 
-If `tracks_momentum`, in variational steps in space: these store the spin w at the time of the forces. A free body keeps
-its angular momentum L = A w while A rotates with it. At the time of a row, with inertia A_t, its spin is A_t^-1 A w.
-The row measures
+In space, w is the spin at the time of the forces. A free body keeps its angular momentum L = A w while A rotates with
+it. At the time of a row, with inertia A_t, its spin is A_t^-1 A w. The row measures
 
     m.(A_t^-1 A w) = m~.w,   m~ = A A_t^-1 m        and an impulse of 1 changes L by m, hence w by A^-1 m,
 
 with m~ its moment. Otherwise derivatives by the time of an impact would miss the gyroscopic torque on the added spin,
-and be wrong for any step size; for semi-implicit Euler see phases.py. In the plane, and for equal moments of inertia,
-m~ = m.
+and be wrong for any step size. In the plane, and for equal moments of inertia, m~ = m.
 """
 
 import functools
@@ -40,7 +38,7 @@ from .rows import flatten
 
 @functools.cache
 @no_type_check
-def loops(real: Any, dim: int, tracks_momentum: bool) -> SimpleNamespace:
+def loops(real: Any, dim: int) -> SimpleNamespace:
     """Return the loops over all bodies and rows; for the arguments see rows.py. `bodies` are those of all rows.
 
     q is the orientation in which forces act, q_impact that of the joint rows; `attitude` is [M, 2 R].
@@ -103,7 +101,7 @@ def loops(real: Any, dim: int, tracks_momentum: bool) -> SimpleNamespace:
                     if is_free:
                         T = rotation_at(k, side, body, system.NJ, impact.q, contacts.attitude)
                         J = at.spin_of(params.inertia, body)
-                        if ti.static(tracks_momentum):
+                        if ti.static(dim == 3):
                             now = rotate.matrix(at.rotation_of(motion.q, body))
                             at.put_spin(rows.spin_change, to, f.apply(now, 1 / J, m))
                             at.put_spin(rows.moment, to, f.apply(now, J, f.apply(T, 1 / J, m)))
@@ -141,7 +139,7 @@ def loops(real: Any, dim: int, tracks_momentum: bool) -> SimpleNamespace:
                     if is_free:
                         T = rotation_at(k, side, body, system.NJ, impact.q, contacts.attitude)
                         J, g_T, g_inverse = at.spin_of(params.inertia, body), at.spin(0.0), at.spin(0.0)
-                        if ti.static(tracks_momentum):
+                        if ti.static(dim == 3):
                             now = rotate.matrix(at.rotation_of(motion.q, body))
                             g_J, g_spin, g_now = f.adj(now, J, f.apply(T, 1 / J, m), g_m)
                             g_inverse, g_m, g_T = f.adj(T, 1 / J, m, g_spin)
@@ -197,7 +195,7 @@ def loops(real: Any, dim: int, tracks_momentum: bool) -> SimpleNamespace:
                         J, dJ = at.spin_of(params.inertia, body), at.spin_of(dparams.inertia, body)
                         dinverse = -dJ / (J * J)
                         dspin_change = f.jvp(T, 1 / J, m, dtheta, dinverse, dm)
-                        if ti.static(tracks_momentum):
+                        if ti.static(dim == 3):
                             now = rotate.matrix(at.rotation_of(motion.q, body))
                             dnow = at.turn_of(motion.q, dmotion.q, body)
                             dmoment = f.jvp(now, J, f.apply(T, 1 / J, m), dnow, dJ, dspin_change)
@@ -210,9 +208,9 @@ def loops(real: Any, dim: int, tracks_momentum: bool) -> SimpleNamespace:
 
 @functools.cache
 @no_type_check
-def kernels(real: Any, dim: int, tracks_momentum: bool) -> SimpleNamespace:
+def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
-    f, add_turns = loops(real, dim, tracks_momentum), orientation_adjoint(real, dim)
+    f, add_turns = loops(real, dim), orientation_adjoint(real, dim)
     types = arrays.types(real)
     reals = types.reals
     all_rows = types.part(arrays.Rows, "row inverse_mass spin_change moment")
@@ -331,4 +329,4 @@ def _system(model: RigidBodies) -> arrays.System:
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:
-    return kernels(runtime.real(), model.dim, model.tracks_momentum)
+    return kernels(runtime.real(), model.dim)

@@ -13,7 +13,7 @@ from simphys.nn import Controller, Network
 from simphys.nn.network import NO_SHAPES
 from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
 
-from .checks import COMPLIANT, EULER, IMPULSE, VARIATIONAL, check
+from .checks import COMPLIANT, IMPULSE, check
 from .geometry.candidates import Candidates, find_candidates
 from .joint import Joint, Spring
 from .shapes import Plane
@@ -82,6 +82,10 @@ class RigidBodies(Model):
     n bodies, dim = 2 or 3; an angular velocity has S = 1 or 3 components, an orientation R = 1 or 4. The control of a
     step is one action per motor, [A], nominally between -1 and 1, in the order of the joints. With a neural controller
     it is the central pattern, [waves]; without motors there is no control.
+
+    In a step, bodies move for half of it, forces act, and bodies move for the other half. This is symplectic, and of
+    second order for forces that do not depend on velocity, except at impacts of bodies under constraints. In space,
+    bodies rotate by a variational integrator on the rotation group (variational.py).
     """
 
     dim: int
@@ -100,13 +104,6 @@ class RigidBodies(Model):
     """Pairs of bodies that never touch, in addition to pairs connected by a joint."""
     law: str = IMPULSE
     """Contact law: impulse or compliant."""
-    integrator: str = EULER
-    """semi_implicit_euler: forces act at the start of a step, then bodies move; first order.
-
-    variational: bodies move for half a step, forces act, bodies move for the other half. Symplectic, and of second
-    order for forces that do not depend on velocity, except at impacts of bodies under constraints. In space, bodies
-    rotate by a variational integrator on the rotation group, see variational.py.
-    """
     sweeps: int = 20
     """Number of projected Gauss-Seidel sweeps over all rows per step."""
     rest_speed: float = 0.2
@@ -128,11 +125,6 @@ class RigidBodies(Model):
         check(self)
 
     @property
-    def tracks_momentum(self) -> bool:
-        """True if angular velocities follow the angular momentum within a step, see mobility.py."""
-        return self.dim == 3 and self.integrator == VARIATIONAL
-
-    @property
     def units(self) -> Mapping[str, str]:
         """Units of the fields of a state."""
         turn = "rad" if self.dim == 2 else ""
@@ -140,8 +132,8 @@ class RigidBodies(Model):
 
     @property
     def span(self) -> float:
-        """Time from the evaluation of forces to the end of the step [s]."""
-        return self.dt / 2 if self.integrator == VARIATIONAL else self.dt
+        """Time from the evaluation of forces, in the middle of a step, to its end [s]."""
+        return self.dt / 2
 
     @property
     def bodies(self) -> int:

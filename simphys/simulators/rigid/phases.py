@@ -22,11 +22,7 @@ impact have
     t = -d a                                                                                tangents
 
 in V_2, and 0 in V_3. u is the speed at the contact's own time of impact tau. t gives the speed of the rebound at that
-time, expressed at the time of the first impact. At the first impact itself d = 0 for variational steps, and d = 1/2 for
-semi-implicit Euler, whose velocities are those of the middle of a step.
-
-For semi-implicit Euler in space, dV includes the gyroscopic torque at the start (kick.py). After the impact, the spin
-of V_2 applies instead: (1 - s) (G(w_2) - G(w)) is added, with G(w) the change of a spin w in a step.
+time, expressed at the time of the first impact, at which d = 0.
 
 A single solve instead of V_1 to V_3 would give one impulse per step to the supports and joints of a body. Derivatives
 by the time of impact would then miss the change of these forces, for steps of any length.
@@ -34,7 +30,7 @@ by the time of impact would then miss the change of these forces, for steps of a
 Impulses act at times t_1 ... t_3 after the forces, but velocities change as if all acted with the forces. Positions
 therefore need the correction `shift`, the sum of t P lambda,
 
-    t_1 = (s - 1) b      t_2 = s h - b, for contacts with an impact tau      t_3 = s b          b = h / 2 or 0
+    t_1 = (s - 1) b      t_2 = s h - b, for contacts with an impact tau      t_3 = s b          b = h / 2
 
 with b the time from the start of the step to the forces. Constraint impulses act together with the forces that they
 balance: in the middle of their phase or at its beginning.
@@ -49,7 +45,7 @@ from typing import Any, no_type_check
 
 from simphys.autograd.kernels.runtime import ti
 
-from . import kick, rows, sweeps
+from . import rows, sweeps
 from .islands import IMPACT, REST
 from .sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, WHOLE_STEP
 
@@ -58,14 +54,13 @@ PHASES = 4
 
 @functools.cache
 @no_type_check
-def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
-    """Return `solve_phases` and its adjoint, see arrays.py and sweeps.py; gyroscopic: kicks include that torque.
+def loops(real: Any, dim: int) -> SimpleNamespace:
+    """Return `solve_phases` and its adjoint, see arrays.py and sweeps.py.
 
     Workspace that the adjoint needs again: order, held [M], record, trace [PHASES sweeps, N], phase_target [2, N],
     delta_v [n + 1, D] (dV), and result [PHASES, n, D] (velocities after each phase).
     """
-    at, f, spins = rows.functions(real, dim), sweeps.loops(real, dim), kick.functions(real, dim, gyroscopic)
-    has_torque = gyroscopic and dim == 3
+    at, f = rows.functions(real, dim), sweeps.loops(real, dim)
     D, L = dim + at.spins, sweeps.record_length(dim)
 
     @ti.func
@@ -115,7 +110,7 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
     @ti.func
     def solve_phases(h, before, system: ti.template(), member: ti.template()):
         contacts, rows, impact, solver = ti.static(member.contacts, member.rows, member.impact, member.solver)
-        change, motion, params = ti.static(member.change, member.stage, member.params)
+        change, motion = ti.static(member.change, member.stage)
         n, NJ, N = system.n, system.NJ, system.NJ + system.M * dim
         f.sort_contacts(system, contacts, solver.order)
         f.prepare(system, rows, solver)
@@ -133,17 +128,6 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
             solver.phase_target[i] = rows.target[i]
             solver.phase_target[N + i] = 0.0
         for phase in range(phase_count):
-            if ti.static(has_torque):
-                for b in range(n):
-                    if phase == AFTER_IMPACT and contacts.first[b] >= 0:
-                        pose, J = at.rotation_of(motion.q, b), at.spin_of(params.inertia, b)
-                        turn = at.spin(0.0)
-                        for then in range(2):
-                            spin = at.spin_of(motion.w, b)
-                            if then == 1:
-                                spin = at.angular(solver.speed, b)
-                            turn += (2 * then - 1) * spins.gyrate(spin, pose, J, h)
-                        at.add_twist(solver.speed, b, at.vec(0.0), (1.0 - impact.fraction[b]) * turn)
             for e in range(n * D):
                 remainder, reached = 1.0 - impact.fraction[e // D], contacts.first[e // D] >= 0
                 if phase == WHOLE_STEP or (phase == BEFORE_IMPACT and reached):
@@ -199,7 +183,6 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
     def adj_solve_phases(h, before, system: ti.template(), member: ti.template(), adj_member: ti.template()):
         """Reverse all phases; the adjoint of the solver changes, in which that of the impulses is given."""
         contacts, rows, impact, solver = ti.static(member.contacts, member.rows, member.impact, member.solver)
-        motion, params = ti.static(member.stage, member.params)
         adj_contacts, adj_rows, adj_impact = ti.static(adj_member.contacts, adj_member.rows, adj_member.impact)
         adj_change, adj_motion, adj_solver = ti.static(adj_member.change, adj_member.stage, adj_member.solver)
         n, NJ, N, phase_count = system.n, system.NJ, system.NJ + system.M * dim, count_phases(solver.order)
@@ -292,24 +275,6 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
                 g_fraction, remainder = sign * solver.delta_v[e] * g, 1.0 - impact.fraction[e // D]
                 adj_solver.delta_v[e] = adj_solver.delta_v[e] + sign * remainder * g
                 adj_impact.fraction[e // D] = adj_impact.fraction[e // D] - g_fraction
-            if ti.static(has_torque):
-                for b in range(n):
-                    if phase == AFTER_IMPACT and contacts.first[b] >= 0:
-                        remainder, g = 1.0 - impact.fraction[b], at.angular(adj_solver.speed, b)
-                        pose, J = at.rotation_of(motion.q, b), at.spin_of(params.inertia, b)
-                        for then in range(2):
-                            spin, sign = at.spin_of(motion.w, b), real(-1.0)
-                            if then == 1:
-                                spin, sign = at.angular(solver.result, AT_IMPACT * n + b), real(1.0)
-                            g_w, g_theta, g_J = spins.adj_gyrate(spin, pose, J, h, sign * remainder * g)
-                            if then == 1:
-                                at.add_twist(adj_solver.speed, b, at.vec(0.0), g_w)
-                            else:
-                                at.add_spin_of(adj_motion.w, b, g_w)
-                            at.add_spin_of(adj_motion.theta, b, g_theta)
-                            at.add_spin_of(adj_member.params.inertia, b, g_J)
-                            g_fraction = sign * spins.gyrate(spin, pose, J, h).dot(g)
-                            adj_impact.fraction[b] = adj_impact.fraction[b] - g_fraction
 
         for i in range(N):
             g_target = adj_solver.phase_target[i]
@@ -328,28 +293,11 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
         f.adj_prepare(system, rows, solver, adj_solver, adj_rows)
 
     @ti.func
-    def jvp_start(phase, h, system: ti.template(), member: ti.template(), dmember: ti.template()):
+    def jvp_start(phase, system: ti.template(), member: ti.template(), dmember: ti.template()):
         """Set the velocities with which a phase begins, and their tangents."""
         contacts, impact, solver = ti.static(member.contacts, member.impact, member.solver)
-        change, motion, params = ti.static(member.change, member.stage, member.params)
+        change, dchange = ti.static(member.change, dmember.change)
         dimpact, dsolver = ti.static(dmember.impact, dmember.solver)
-        dchange, dmotion, dparams = ti.static(dmember.change, dmember.stage, dmember.params)
-        if ti.static(has_torque):
-            for b in range(system.n):
-                if phase == AFTER_IMPACT and contacts.first[b] >= 0:
-                    pose, J = at.rotation_of(motion.q, b), at.spin_of(params.inertia, b)
-                    dtheta, dJ = at.turn_of(motion.q, dmotion.q, b), at.spin_of(dparams.inertia, b)
-                    turn, dturn = at.spin(0.0), at.spin(0.0)
-                    for then in range(2):
-                        spin, dspin = at.spin_of(motion.w, b), at.spin_of(dmotion.w, b)
-                        if then == 1:
-                            spin = at.angular(solver.speed, b)
-                            dspin = at.angular(dsolver.speed, b)
-                        turn += (2 * then - 1) * spins.gyrate(spin, pose, J, h)
-                        dturn += (2 * then - 1) * spins.jvp_gyrate(spin, pose, J, h, dspin, dtheta, dJ)
-                    remainder = 1.0 - impact.fraction[b]
-                    at.add_twist(solver.speed, b, at.vec(0.0), remainder * turn)
-                    at.add_twist(dsolver.speed, b, at.vec(0.0), remainder * dturn - dimpact.fraction[b] * turn)
         for e in range(system.n * D):
             remainder, dremainder = 1.0 - impact.fraction[e // D], -dimpact.fraction[e // D]
             reached, sign = contacts.first[e // D] >= 0, real(0.0)
@@ -447,7 +395,7 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
             solver.phase_target[N + i] = 0.0
             dsolver.phase_target[N + i] = 0.0
         for phase in range(phase_count):
-            jvp_start(phase, h, system, member, dmember)
+            jvp_start(phase, system, member, dmember)
             if phase == AT_IMPACT:
                 jvp_impact_targets(h, system, member, dmember)
             f.jvp_sweep(phase, system, rows, contacts, solver, drows, dsolver)

@@ -41,7 +41,6 @@ def build_model(config: Any) -> RigidBodies:
         fixed=tuple([index for index, body in enumerate(bodies) if body.fixed]),
         apart=tuple([(pair[0], pair[1]) for pair in config.contact.apart]),
         law=chosen.law,
-        integrator=chosen.integrator,
         sweeps=chosen.sweeps,
         rest_speed=chosen.rest_speed,
         slip_speed=chosen.slip_speed,

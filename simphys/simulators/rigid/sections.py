@@ -15,15 +15,13 @@ Part = Annotated[float, Field(ge=0, le=1)]
 class RigidSimulator(Simulator):
     """law: "impulse", with hard contacts, or "compliant", with contacts that are stiff springs.
 
-    integrator: "semi_implicit_euler", of first order, or "variational", of second order, which conserves the energy of
-    bodies that tumble freely in space. sweeps: number of solver sweeps over all joints and contacts in a step.
-    rest_speed [m/s]: impulse law; impacts slower than this do not bounce. slip_speed [m/s]: compliant law; the slip at
-    which friction has 1/sqrt(2) of its limit. joint_correction: fraction of a joint's error that one step corrects.
+    sweeps: number of solver sweeps over all joints and contacts in a step. rest_speed [m/s]: impulse law; impacts
+    slower than this do not bounce. slip_speed [m/s]: compliant law; the slip at which friction has 1/sqrt(2) of its
+    limit. joint_correction: fraction of a joint's error that one step corrects.
     """
 
     name: Literal["rigid"]
     law: Literal["impulse", "compliant"] = "impulse"
-    integrator: Literal["semi_implicit_euler", "variational"] = "semi_implicit_euler"
     sweeps: Count = 20
     rest_speed: NonNegative = 0.2
     slip_speed: Positive = 0.05

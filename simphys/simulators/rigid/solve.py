@@ -12,27 +12,25 @@ from simphys.autograd.kernels.runtime import ti
 
 from . import arrays
 from .arrays import flat
-from .checks import EULER
 from .model import RigidBodies
-from .nested import orientation_adjoint, zeros_like
+from .nested import zeros_like
 from .phases import PHASES, loops
 from .sweeps import COUNTS, record_length
 
 
 @functools.cache
 @no_type_check
-def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
+def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Return the kernels of the nested sub-step."""
-    f, add_turns = loops(real, dim, gyroscopic), orientation_adjoint(real, dim)
+    f = loops(real, dim)
     types = arrays.types(real)
     system_type = types.system
     reals, ints = types.reals, types.ints
-    motion, change = types.part(arrays.Motion, "q v w"), types.part(arrays.Change, "twist new shift")
+    motion, change = types.part(arrays.Motion, "v w"), types.part(arrays.Change, "twist new shift")
     shared = {
         "change": change,
         "rows": record(arrays.Rows, reals),
         "impact": types.part(arrays.Impact, "fraction"),
-        "params": types.part(arrays.Params, "inertia"),
     }
     kept = {
         "stage": motion,
@@ -43,7 +41,7 @@ def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
     adj_member = record(
         arrays.Member,
         **shared,
-        stage=types.part(arrays.Motion, "q v w theta"),
+        stage=motion,
         contacts=types.part(arrays.Contacts, "time"),
         solver=types.part(arrays.Solver, "impulse record speed phase_target delta_v"),
     )
@@ -67,7 +65,6 @@ def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.adj(h, before, system, given, adj_given)
-            add_turns(given.stage.q, system.n, adj_given.stage.theta, adj_given.stage.q)
 
     @kernel
     def tangent(h: real, before: real, system: system_type, given: member, dgiven: dmember):
@@ -84,7 +81,7 @@ class Solve(Function):
     `active` [M] is the state of contacts, `first` [n] the first impact that reaches each body (time_of_impact.py).
     Inputs: row [N, W], of which only the directions are read, target [N], limit [M], bounce [M], inverse mass [n],
     spin_change and moment [N, 2 S], time [M], fraction [n], twist [n, D], velocity [n, dim] and angular_velocity [n, S]
-    before the forces, orientation [n, R] and inertia [n, S].
+    before the forces.
     """
 
     @staticmethod
@@ -112,7 +109,7 @@ class Solve(Function):
     def backward(ctx: Context, adj_new: Tensor, adj_shift: Tensor, adj_impulse: Tensor) -> tuple[Any, ...]:
         model: RigidBodies = ctx.model
         active, first, *saved = ctx.saved_tensors
-        inputs, solver = saved[:14], arrays.Solver(*saved[14:])
+        inputs, solver = saved[:12], arrays.Solver(*saved[12:])
         scratch = solver._replace(record=solver.record.data.copy(), speed=solver.speed.data.copy())
         member = _member(inputs, scratch, states=(active, first))._replace(change=None)
         empty = [
@@ -122,16 +119,15 @@ class Solve(Function):
         adj_solver = arrays.Solver(impulse=adj_impulse.data.copy(), **dict(zip(names, empty, strict=True)))
         found = zeros_like(*inputs)
         adj_member = _member(found, adj_solver, results=(adj_new, adj_shift))
-        turned = adj_member.stage._replace(theta=np.zeros((model.bodies, model.spins), adj_new.dtype))
-        _kernels(model).adjoint(*_constants(model), flat(member), flat(adj_member._replace(stage=turned)))
+        _kernels(model).adjoint(*_constants(model), flat(member), flat(adj_member))
         return None, None, None, *found
 
     @staticmethod
     def jvp(ctx: Context, _: None, __: None, ___: None, *tangents: Any) -> tuple[Any, ...]:
         model: RigidBodies = ctx.model
         active, first, *saved = ctx.saved_tensors
-        inputs, real = saved[:14], tangents[0].dtype
-        scratch = arrays.Solver(*[each.data.copy() for each in saved[14:]])
+        inputs, real = saved[:12], tangents[0].dtype
+        scratch = arrays.Solver(*[each.data.copy() for each in saved[12:]])
         names = ("impulse", "record", "speed", "phase_target", "delta_v")
         dsolver = arrays.Solver(**{name: np.zeros(getattr(scratch, name).shape, real) for name in names})
         dnew, dshift, *unused = np.zeros((4, model.bodies, model.dim + model.spins), real)
@@ -144,16 +140,15 @@ class Solve(Function):
 
 def _member(inputs: Sequence[Any], solver: arrays.Solver, *, states: Any = (None, None), results: Any = ()) -> Any:
     """Make the record of a member, of the inputs or their adjoints; `states` are those of contacts, and first."""
-    *rows, time, fraction, twist, v, w, q, inertia = inputs
+    *rows, time, fraction, twist, v, w = inputs
     active, first = states
     return arrays.Member(
-        stage=arrays.Motion(q=q, v=v, w=w),
+        stage=arrays.Motion(v=v, w=w),
         change=arrays.Change(None, twist, *results),
         contacts=arrays.Contacts(time=time, active=active, first=first),
         rows=arrays.Rows(*rows),
         impact=arrays.Impact(fraction=fraction),
         solver=solver,
-        params=arrays.Params(inertia=inertia),
     )
 
 
@@ -164,4 +159,4 @@ def _constants(model: RigidBodies) -> tuple[Any, ...]:
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:
-    return kernels(runtime.real(), model.dim, model.integrator == EULER)
+    return kernels(runtime.real(), model.dim)

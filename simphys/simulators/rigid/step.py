@@ -10,7 +10,7 @@ from simphys.autograd import Tensor, ops, tensor
 
 from . import joint_tables
 from .arrays import Rows
-from .checks import COMPLIANT, VARIATIONAL, check_params
+from .checks import COMPLIANT, check_params
 from .compliant import CompliantContact
 from .contact_rows import ContactRows
 from .drift import Drift
@@ -76,16 +76,12 @@ def solve_step(model: RigidBodies, params: Params, state: State, control: Tensor
         row, target = ops.concatenate([joint_row, row]), ops.concatenate([joint_target, target])
     mobilities = Mobility.apply(model, active, row, q, q_impact, attitude, params.mass, params.inertia)
     rows = Rows(row, target, limit, bounce, *mobilities)
-    new, shift, impulse = Solve.apply(
-        model, active, first, *rows, time, fraction, twist, v, w, q, params.inertia
-    )  # fmt: skip
+    new, shift, impulse = Solve.apply(model, active, first, *rows, time, fraction, twist, v, w)
     return StepSolution(state, new, shift, twist, contacts or (gap, frame), row, target, limit, time, active, impulse)
 
 
 def compute_stage(model: RigidBodies, params: Params, state: State) -> State:
-    """Return the state in which forces act: at the start or in the middle of a step."""
-    if model.integrator != VARIATIONAL:
-        return state
+    """Return the state in which forces act: in the middle of a step."""
     x, q, v, w = state.tensors()
     twist = ops.concatenate([v, w], axis=1)
     no_shift = tensor(np.zeros(twist.shape, twist.dtype))

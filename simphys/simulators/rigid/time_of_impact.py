@@ -1,8 +1,8 @@
 """Time of impact of features in a step of the impulse law: gap and frame of each candidate at its own time.
 
-Forces act at x, q: at the start of the step, t_0 = 0, or in its middle, t_0 = -h/2 (`RigidBodies.integrator`). With the
-velocities v, w after the forces and before impulses, g(t) is the gap a time t later and u(t) = g'(t). A contact is
-active if g(t_0) < h max(-u(t_0), v_rest), with a threshold v_rest. It is
+Forces act at x, q, in the middle of the step; its start is t_0 = -h/2. With the velocities v, w after the forces and
+before impulses, g(t) is the gap a time t later and u(t) = g'(t). A contact is active if g(t_0) < h max(-u(t_0),
+v_rest), with a threshold v_rest. It is
 
     at rest      if u(t_0) >= -v_rest, and evaluated when forces act, tau = 0
     an impact    if u(t_0) < -v_rest, and evaluated at the time of impact tau, g(tau) = 0

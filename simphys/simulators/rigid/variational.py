@@ -1,4 +1,4 @@
-"""Free rotation by a variational integrator on the rotation group: the drift of a variational step.
+"""Free rotation by a variational integrator on the rotation group, the part of a drift that turns bodies.
 
 A body of angular momentum L = A w (see inertia.py) rotates during a time h by the unit quaternion (c, phi) in its own
 frame, c = (1 - phi.phi)^(1/2), which solves

@@ -16,14 +16,13 @@ def bodies(
     count: int = 3,
     *,
     dt: float = 0.3,
-    integrator: str = "semi_implicit_euler",
     fixed: tuple[int, ...] = (),
     joints: tuple[Joint, ...] = (),
     springs: tuple[Spring, ...] = (),
 ) -> RigidBodies:
     """Return a model of bodies without shapes."""
     shapes: tuple[tuple[()], ...] = ((),) * count
-    return RigidBodies(dim, dt, shapes, joints=joints, springs=springs, fixed=fixed, integrator=integrator)
+    return RigidBodies(dim, dt, shapes, joints=joints, springs=springs, fixed=fixed)
 
 
 def leaf(*shape: int, seed: int = 0, low: float = -1.0, high: float = 1.0) -> Tensor:

@@ -71,9 +71,7 @@ def tumbling_in_space(law: str = "impulse", *, dt: float = 0.01) -> System:
     return system(model, state=state)
 
 
-def chain(
-    dim: int = 2, *, integrator: str = "semi_implicit_euler", dt: float = 0.01, controlled: bool = False
-) -> System:
+def chain(dim: int = 2, *, dt: float = 0.01, controlled: bool = False) -> System:
     """Links on a revolute, a prismatic and a fixed joint in a row; a spring holds the last.
 
     The control, or a network, drives the first two joints.
@@ -89,9 +87,7 @@ def chain(
     )
     springs = (Spring(2, WORLD, along, (1.0, -0.5, 0.3)[:dim]), Spring(0, 2, along, zero))
     controller = Controller(waves=3, hidden=4, goal=(1.0, -0.5, 0.3)[:dim], scale=0.3) if controlled else None
-    model = RigidBodies(
-        dim, dt, ((), (), ()), joints=joints, springs=springs, integrator=integrator, sweeps=8, controller=controller
-    )
+    model = RigidBodies(dim, dt, ((), (), ()), joints=joints, springs=springs, sweeps=8, controller=controller)
     steps = np.zeros((3, dim))
     steps[:, 0] = (0.2, 0.6, 1.0)
     state = {"position": steps, "velocity": 0.1 * steps[::-1], "angular_velocity": 0.2}

@@ -11,20 +11,16 @@ from simphys.simulators.rigid.drift import Drift
 
 from .free_bodies import bodies, drift_inputs
 
-BOTH = pytest.mark.parametrize("integrator", ["semi_implicit_euler", "variational"])
 
-
-@BOTH
 @pytest.mark.parametrize("dim", [2, 3])
-def test_every_element_of_the_jacobian_is_right(dim: int, integrator: str) -> None:
-    model = bodies(dim, count=2, integrator=integrator)
+def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
+    model = bodies(dim, count=2)
     gradcheck(lambda *x: Drift.apply(model, 0.3, *x), tuple(drift_inputs(model).values()), tolerance=1e-8)
 
 
 @pytest.mark.gpu
-@BOTH
-def test_in_the_plane_bodies_follow_their_twist_minus_the_shift(integrator: str) -> None:
-    model = bodies(2, integrator=integrator)
+def test_in_the_plane_bodies_follow_their_twist_minus_the_shift() -> None:
+    model = bodies(2)
     given = drift_inputs(model)
     x, q, v, w = (each.data for each in Drift.apply(model, 0.3, *given.values()))
     moved = np.hstack([x - given["position"].data, q - given["orientation"].data])
@@ -32,11 +28,10 @@ def test_in_the_plane_bodies_follow_their_twist_minus_the_shift(integrator: str)
     np.testing.assert_array_equal(np.hstack([v, w]), given["twist"].data)
 
 
-@BOTH
-def test_a_body_rotates_about_a_principal_axis_by_its_velocity(integrator: str) -> None:
-    """Semi-implicit Euler rotates by h w, the variational step by asin(h w), which differs by O(h^3)."""
-    model = bodies(3, count=1, integrator=integrator)
-    angle = 0.1 if integrator == "semi_implicit_euler" else np.arcsin(0.1)
+def test_a_body_rotates_about_a_principal_axis_by_its_velocity() -> None:
+    """It rotates by asin(h w), which differs from h w by O(h^3)."""
+    model = bodies(3, count=1)
+    angle = np.arcsin(0.1)
     zeros, unit = np.zeros((1, 3)), tensor([[1.0, 0.0, 0.0, 0.0]])
     twist = tensor([[0.0, 0.0, 0.0, 0.0, 1.0, 0.0]])
     _, q, _, w = Drift.apply(
@@ -46,8 +41,7 @@ def test_a_body_rotates_about_a_principal_axis_by_its_velocity(integrator: str) 
     np.testing.assert_allclose(w.data, [[0.0, 1.0, 0.0]], rtol=0, atol=1e-15)
 
 
-@BOTH
-def test_quaternions_are_of_unit_length(integrator: str) -> None:
-    model = bodies(3, integrator=integrator)
+def test_quaternions_are_of_unit_length() -> None:
+    model = bodies(3)
     _, q, _, _ = Drift.apply(model, 0.3, *drift_inputs(model).values())
     np.testing.assert_allclose(np.linalg.norm(q.data, axis=1), 1, rtol=1e-15)

@@ -49,7 +49,6 @@ def test_rows_are_those_of_joints_then_of_contacts() -> None:
     [
         ({"dim": 4}, "dim"),
         ({"law": "sticky"}, "law"),
-        ({"integrator": "euler"}, "integrator"),
         ({"dt": 0.0}, "dt"),
         ({"shapes": ()}, "at least one body"),
         ({"shapes": ((Box((0.1, 0.1, 0.1)),),)}, "2 numbers"),
