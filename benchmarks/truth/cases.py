@@ -125,9 +125,8 @@ def fallen(dt: float) -> dict[Place, float]:
 
 
 def fallen_on_springs(dt: float) -> dict[Place, float]:
-    """Height and stiffness for semi-implicit Euler: contact lasts whole steps, and so ends at that part of one, too."""
-    falls = round(0.4 / dt)
-    height = R + G * dt * dt * (falls * (falls - 1) / 2 + PART * falls)
+    """Height and stiffness: contact begins and ends at that part of a step."""
+    height = fallen(dt)[HEIGHT]
     fall, lasts = np.sqrt(2 * (height - R) / G), round(0.05 / dt) * dt
     w = brentq(lambda w: 2 / w * (np.pi - np.arctan(fall * w)) - lasts, 20.0, 200.0, xtol=1e-13)
     return {HEIGHT: height, K: 0.5 * w * w}
