@@ -148,10 +148,10 @@ def rotation_matrix(axis: Array, angle: float) -> Array:
 
 
 def test_a_rotating_box_in_space_rebounds_by_its_corner_at_the_time_of_impact() -> None:
-    """It spins about its third axis, which is tilted, so that its motion before is exact; the floor is smooth.
+    """It spins about its third axis, which is tilted; the floor is smooth.
 
-    Normal, arm and inverse inertia are those at the time of impact: speed and derivatives are right to rounding, for
-    any step.
+    Normal, arm and inverse inertia are those at the time of impact: speed and derivatives err by O(h^2), as the free
+    rotation before the impact does.
     """
     half, J0, T = np.array([0.3, 0.1, 0.2]), np.array([0.12, 0.2, 0.08]), 0.3
     q = np.array([0.9, 0.25, -0.3, 0.2])
@@ -184,14 +184,19 @@ def test_a_rotating_box_in_space_rebounds_by_its_corner_at_the_time_of_impact() 
         "restitution": [0, 0, e],
         "inertia": [(1, 1, 1), (1, 1, 1), J0],
     }
-    model = RigidBodies(3, 0.05, ((), (), (Box(tuple(half)),)), (Plane((0.0, 1.0, 0.0)),))
-    final, leaves = move(model, given, T)
-    result = final.velocity[2, 1]
-    np.testing.assert_allclose(result.data, rebound_speed(*inputs), rtol=1e-12)
-    by = derivatives(result, leaves)
-    found = [by["position"][2, 1], by["velocity"][2, 1], by["angular_velocity"][2] @ axis]
-    found += [by["restitution"][2], by["inertia"][2, 0]]
-    np.testing.assert_allclose(found, slopes(rebound_speed, inputs), rtol=1e-7)
+    exact = np.array([rebound_speed(*inputs), *slopes(rebound_speed, inputs)])
+
+    def error(dt: float) -> Array:
+        model = RigidBodies(3, dt, ((), (), (Box(tuple(half)),)), (Plane((0.0, 1.0, 0.0)),))
+        final, leaves = move(model, given, T)
+        by = derivatives(final.velocity[2, 1], leaves)
+        found = [final.velocity.data[2, 1], by["position"][2, 1], by["velocity"][2, 1]]
+        found += [by["angular_velocity"][2] @ axis, by["restitution"][2], by["inertia"][2, 0]]
+        return abs(found / exact - 1)
+
+    coarse, fine = error(0.01), error(0.005)
+    assert fine.max() < 1e-4
+    np.testing.assert_allclose(coarse / fine, 4, rtol=0.1)
 
 
 def test_tumbling_after_an_impact_depends_on_its_time() -> None:
@@ -336,7 +341,7 @@ def test_a_compliant_floor_sends_a_ball_back_after_half_a_period() -> None:
     def height(v: float, k: float, m: float) -> float:
         return float(R + v * (T - (0.5 - R) / v - np.pi * np.sqrt(m / k)))
 
-    inputs = (1.2, 2000.0, M)
+    inputs = (1.2, M * (np.pi / 0.1) ** 2, M)  # contact lasts 0.1 s, a whole number of steps
 
     def error(dt: float) -> Array:
         given = {
@@ -351,8 +356,8 @@ def test_a_compliant_floor_sends_a_ball_back_after_half_a_period() -> None:
         found = np.array([final.position.data[0, 1], -by_v.data[0, 1], by_k.data, by_m.data[0]])
         return (found - [height(*inputs), *slope]) / [1, *slope]
 
-    coarse, fine = error(0.001), error(0.0005)
-    assert (abs(fine[[0, 2, 3]]) < 0.55 * abs(coarse[[0, 2, 3]])).all()
+    coarse, fine = error(0.002), error(0.0005)  # in both it begins after two thirds of a step
+    assert (abs(fine[[0, 2, 3]]) < 0.3 * abs(coarse[[0, 2, 3]])).all()
     assert abs(fine).max() < 0.1
     assert abs(fine[1]) < 0.01  # also O(h), with a factor that depends on where in a step the contact begins
 
