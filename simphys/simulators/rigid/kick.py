@@ -15,19 +15,20 @@ blows up. Implicit Euler, with h in place of h/2 (Catto 2015), dissipates nearly
 turns. Other torques stay outside of N, so that action and reaction change the momenta of two bodies by opposite
 amounts. A fixed body gets h = 0.
 
-Adjoint, for g_v = adj_v*, g = adj_w*, and in the body's frame lambda = N^-T (-h R^T g), z = lambda x w, p = lambda x y:
+Adjoint, for g_v = adj_v*, g = adj_w*, and in the body's frame lambda = N^-T (-h R^T g), with D and * of inertia.py:
 
     adj_v = g_v     adj_a = h g_v     adj_f = (h/m) g_v     adj_m = -f.adj_f / m     adj_tau = h A^-1 g
-    adj_w = g + R (J (z - h/2 p) + (J (w_b - h/2 y)) x lambda)
-    adj_J = w_b (z - h/2 p) - y (h/2 z + lambda) - (adj of A^-1 by 1/J) / J^2
+    adj_w = g - R ((w_b - h/2 y) * (D(J) lambda))
+    adj_J = D(lambda (w_b * (w_b - h y)) / 2) - lambda y - (adj of A^-1 by 1/J) / J^2
     adj_theta from dR, see inertia.py
 
-with componentwise products. Tangent, with r = w_b x (J w_b) = N y:
+Other products are componentwise. The tangent is
 
     dv* = dv + h (da + df/m - f dm/m^2)           dw_b = R^T (dw - dtheta x w)
-    dw* = dw + h d(A^-1 tau) - h (dtheta x (R y) + R dy)      dy = N^-1 (dr - dN y)
+    dw* = dw + h d(A^-1 tau) - h (dtheta x (R y) + R dy)
+    dy = -N^-1 (D(J) (dw_b * (w_b - h/2 y)) + D(dJ) (w_b * (w_b - h y)) / 2 + dJ y)
 
-N is linear in w and, apart from that, in J; d(A^-1 tau) is in inertia.py.
+since N y and w_b x (J w_b) are linear in J, and quadratic in w_b and y; d(A^-1 tau) is in inertia.py.
 Source: Kahan 1993, Unconventional numerical methods for trajectory calculations; Hirota
 and Kimura 2000, Discretization of the Euler top.
 """
@@ -59,6 +60,11 @@ def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
     gyroscopic = gyroscopic and dim == 3
 
     @ti.func
+    def torque(w: vec, J: vec) -> vec:
+        """Return w x (J w)."""
+        return -body.differences(J) * vec(w[1] * w[2], w[2] * w[0], w[0] * w[1])
+
+    @ti.func
     def newton(w: vec, J: vec, h: real) -> mat:
         N = h / 2 * body.gyration(w, J)
         for j in ti.static(range(3)):
@@ -72,7 +78,7 @@ def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
         if ti.static(gyroscopic):
             R = rotate.matrix(q)
             w_b = body.to_body(R, w)
-            change = -h * body.to_world(R, body.inverse_transposed(newton(w_b, J, h)).transpose() @ w_b.cross(J * w_b))
+            change = -h * body.to_world(R, body.inverse_transposed(newton(w_b, J, h)).transpose() @ torque(w_b, J))
         return change
 
     @ti.func
@@ -83,11 +89,10 @@ def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
             R = rotate.matrix(q)
             w_b = body.to_body(R, w)
             inverse_T = body.inverse_transposed(newton(w_b, J, h))
-            y = inverse_T.transpose() @ w_b.cross(J * w_b)
+            y = inverse_T.transpose() @ torque(w_b, J)
             lam = inverse_T @ body.to_body(R, -h * g)
-            z, p = lam.cross(w_b), lam.cross(y)
-            adj_w += body.to_world(R, J * (z - h / 2 * p) + (J * (w_b - h / 2 * y)).cross(lam))
-            adj_J += w_b * (z - h / 2 * p) - y * (h / 2 * z + lam)
+            adj_w -= body.to_world(R, body.mix(w_b - h / 2 * y, body.differences(J) * lam))
+            adj_J += body.differences(lam * body.mix(w_b, (w_b - h * y) / 2)) - lam * y
             adj_theta += body.small_rotation(body.to_world(R, -h * y), g) - body.small_rotation(w, adj_w)
         return adj_w, adj_theta, adj_J
 
@@ -98,10 +103,11 @@ def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
             R = rotate.matrix(q)
             w_b, dw_b = body.to_body(R, w), body.jvp_to_body(R, w, dtheta, dw)
             inverse = body.inverse_transposed(newton(w_b, J, h)).transpose()
-            y = inverse @ w_b.cross(J * w_b)
-            dr = dw_b.cross(J * w_b) + w_b.cross(dJ * w_b + J * dw_b)
-            dN_y = (newton(w_b, dJ, h) + h / 2 * body.gyration(dw_b, J)) @ y
-            dchange = -h * (dtheta.cross(R @ y) + R @ (inverse @ (dr - dN_y)))
+            y = inverse @ torque(w_b, J)
+            change_of_w = body.differences(J) * body.mix(dw_b, w_b - h / 2 * y)
+            change_of_J = body.differences(dJ) * body.mix(w_b, (w_b - h * y) / 2)
+            dy = -inverse @ (change_of_w + change_of_J + dJ * y)
+            dchange = -h * (dtheta.cross(R @ y) + R @ dy)
         return dchange
 
     @ti.func

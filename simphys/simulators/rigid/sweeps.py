@@ -377,7 +377,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
                 factor, across, length = real(1.0), real(0.0), real(1.0)  # adj_lambda^ = factor (g - e across)
                 free = is_held(phase, kind, block, system.NJ, solver.held)
-                if kind == NORMAL and not free and solver.record[p + trial_] <= 0.0:
+                if kind == NORMAL and not free and trace[now] <= 0.0:  # as found, whatever the rounding of lambda^
                     factor = 0.0
                 if kind == FRICTION and not free:
                     c = block - system.NJ
@@ -440,16 +440,19 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                         dmiss += dot(dsolver.record, J, solver.speed, v) + dot(solver.record, J, dsolver.speed, v)
                     solver.record[q + trial_] = impulse[i + j] - rho * miss
                     dsolver.record[q + trial_] = dimpulse[i + j] - dsolver.record[q + rho_] * miss - rho * dmiss
-                factor, length, dlength, dbound = real(1.0), real(1.0), real(0.0), real(0.0)
+                factor, slope, length, dlength, dbound = real(1.0), real(1.0), real(1.0), real(0.0), real(0.0)
                 free = is_held(phase, kind, block, system.NJ, solver.held)
                 if kind == NORMAL and not free and solver.record[p + trial_] <= 0.0:
                     factor = 0.0
+                    slope = 0.0
                 if kind == FRICTION and not free:
                     c = block - system.NJ
                     bound, found = rows.limit[c] * impulse[i - 1], trial_length(solver.record, p, size)
                     if found >= bound:
+                        factor = bound / ti.max(found, 1e-30)
+                    if bound <= 0.0 or found > bound * beyond:  # else it sticks, as in the adjoint
                         length = ti.max(found, 1e-30)
-                        factor = bound / length
+                        slope = factor
                         dbound = drows.limit[c] * impulse[i - 1] + rows.limit[c] * dimpulse[i - 1]
                         for j in range(size):
                             q = p + j * L + trial_
@@ -457,7 +460,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 for j in range(size):
                     q = p + j * L
                     trial, dtrial = solver.record[q + trial_], dsolver.record[q + trial_]
-                    after, dafter = factor * trial, factor * dtrial + (dbound - factor * dlength) / length * trial
+                    after, dafter = factor * trial, slope * dtrial + (dbound - slope * dlength) / length * trial
                     change, dchange = after - impulse[i + j], dafter - dimpulse[i + j]
                     for side in range(2):
                         P, v = q + (2 + side) * D, va + side * (vb - va)
