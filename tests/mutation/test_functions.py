@@ -174,7 +174,7 @@ def written_rules(scope: ast.AST, path: str = "") -> Iterator[str]:
             decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
             named = node.name in ("backward", "jvp")
             of_function = named and "forward" in methods and "staticmethod" in decorators
-            compiled = decorators & {"kernel", "ti.func"}
+            compiled = decorators & {"kernel", "kernel(reduced=True)", "ti.func"}
             refused = isinstance(node.body[-1], ast.Raise)  # in a base class
             if (of_function and not refused) or (compiled and any(fnmatchcase(node.name, name) for name in NAMES)):
                 yield path + node.name

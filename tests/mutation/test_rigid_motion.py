@@ -13,6 +13,7 @@ from unittest.mock import patch
 import numpy as np
 
 from simphys.autograd import Tensor, tensor
+from simphys.autograd.kernels.variant import reduced_optimization
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.simulators import rigid
@@ -34,7 +35,6 @@ from simphys.simulators.rigid import (
     variational,
 )
 from simphys.simulators.rigid.checks import EULER, INTEGRATORS
-from simphys.simulators.rigid.fused import reduced_optimization
 
 from ..simulators.rigid import test_mobility, test_split_step
 from ..simulators.rigid.free_bodies import bodies, drift_inputs, kick_inputs, leaf, state

@@ -1,17 +1,16 @@
 """The fused loop over time: the loops of all sub-steps in sequence, on the workspace of a batch member (workspace.py).
 
 A step follows step.py, in the same order. Each member is computed serially, and members share nothing. The adjoint, in
-fused_adjoint.py, computes each step again from its stored state.
+fused_adjoint.py, computes each step again from its stored state. A step is one long kernel: with reduced optimization
+its adjoint takes a fifth of the time to compile, and runs a tenth slower.
 """
 
-import contextlib
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
-from simphys.autograd import View, kernel, runtime
+from simphys.autograd import View, kernel
 from simphys.autograd.kernels.runtime import ti
 from simphys.nn import Controller, Network
 from simphys.nn import fused as network_loops
@@ -35,22 +34,6 @@ from . import (
 from .arrays import from_row, rows_of_contacts, select_rows
 from .geometry import contacts
 from .workspace import MEMBER, PARAM_NAMES, UNUSED_TARGET, select_impact, views
-
-
-@contextlib.contextmanager
-def reduced_optimization() -> Iterator[None]:
-    """Compile kernels in this context without passes whose time grows with the square of a kernel's length.
-
-    A step is one long kernel: its adjoint takes a fifth of the time to compile, and runs a tenth slower.
-    """
-    runtime.settings()  # starts the compiler if it is not running
-    config = ti.lang.impl.current_cfg()
-    saved = config.advanced_optimization, config.cfg_optimization
-    config.advanced_optimization = config.cfg_optimization = False
-    try:
-        yield
-    finally:
-        config.advanced_optimization, config.cfg_optimization = saved
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,7 +220,7 @@ def forward_kernel(variant: Variant) -> Any:
     types = arrays.types(real)
     motion_type, packed_type, constants_type = types.motion, types.packed, types.constants
 
-    @kernel
+    @kernel(reduced=True)
     def forward(
         segment: motion_type, packed: packed_type, constants: constants_type, B: ti.i32, rows: ti.i32,
         first: ti.i32, start: ti.i32, last: ti.i32,

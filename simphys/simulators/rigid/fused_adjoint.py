@@ -222,7 +222,7 @@ def adjoint_kernel(variant: Variant) -> Any:
         for e in range(n * spins):
             to.w[e] = source.w[e]
 
-    @kernel
+    @kernel(reduced=True)
     def adjoint(
         segment: motion_type, packed: packed_type, constants: constants_type, B: ti.i32, rows: ti.i32,
         first: ti.i32, steps: ti.i32, given: ti.i32, adj_segment: motion_type, adj_params: reals,

@@ -142,7 +142,7 @@ def tangent_kernel(variant: Variant) -> Any:
     types = arrays.types(real)
     motion_type, packed_type, constants_type = types.motion, types.packed, types.constants
 
-    @kernel
+    @kernel(reduced=True)
     def tangent(
         segment: motion_type, packed: packed_type, constants: constants_type, B: ti.i32, rows: ti.i32,
         first: ti.i32, steps: ti.i32, dsegment: motion_type, dpacked: packed_type,
