@@ -25,6 +25,7 @@ from . import (
     mobility,
     motor,
     phases,
+    phases_tangent,
     rows,
     sense,
     split_step,
@@ -100,6 +101,7 @@ def loops(variant: Variant) -> SimpleNamespace:
         split_step=split_step.loops(real, dim),
         contact_rows=contact_rows.loops(real, dim),
         phases=phases.loops(real, dim, not variant.is_variational),
+        phases_tangent=phases_tangent.loops(real, dim, not variant.is_variational),
         drift=drift.loops(real, dim, variant.is_variational),
     )
 

@@ -88,7 +88,7 @@ def jvp_velocity_step(variant: Variant) -> Any:
                 if ti.static(variant.impulses):
                     f.joint_constraints.jvp(joints, times.gain, impact, dimpact, dunused)
             f.mobility.jvp(system, rows, contacts, stage, impact, params, drows, dcontacts, dstage, dimpact, dparams)
-            f.phases.jvp(h, h - span, system, member, dmember)
+            f.phases_tangent.jvp(h, h - span, system, member, dmember)
         else:
             for e in range(n * D):
                 dchange.new[e] = dchange.twist[e]

@@ -10,7 +10,7 @@ import numpy as np
 from simphys.autograd import Context, Function, Tensor, kernel, record, runtime
 from simphys.autograd.kernels.runtime import ti
 
-from . import arrays
+from . import arrays, phases_tangent
 from .arrays import flat
 from .checks import EULER
 from .model import RigidBodies
@@ -24,6 +24,7 @@ from .sweeps import COUNTS, record_length
 def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
     """Return the kernels of the nested sub-step."""
     f, add_turns = loops(real, dim, gyroscopic), orientation_adjoint(real, dim)
+    tangents = phases_tangent.loops(real, dim, gyroscopic)
     types = arrays.types(real)
     system_type = types.system
     reals, ints = types.reals, types.ints
@@ -73,7 +74,7 @@ def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
     def tangent(h: real, before: real, system: system_type, given: member, dgiven: dmember):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            f.jvp(h, before, system, given, dgiven)
+            tangents.jvp(h, before, system, given, dgiven)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
