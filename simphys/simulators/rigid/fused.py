@@ -187,25 +187,16 @@ def drift_to_stage(variant: Variant) -> Any:
 
     The velocities with which bodies get there are stored in `twist`.
     """
-    at, move, dim = rows.functions(variant.real, variant.dim), loops(variant).drift, variant.dim
-    D = dim + at.spins
+    at, move = rows.functions(variant.real, variant.dim), loops(variant).drift
 
     @ti.func
     def drift(old: ti.template(), member: ti.template(), n, h):
         stage, change = ti.static(member.stage, member.change)
-        for i in range(n):
-            at.put_vec(change.twist, i * D, at.vec_of(old.v, i))
-            at.put_spin(change.twist, i * D + dim, at.spin_of(old.w, i))
-        for e in range(n * D):
-            change.shift[e] = 0.0
+        at.start_change(old, change, n)
         if ti.static(variant.is_variational):
             move.drift(n, h, old, change.twist, change.shift, member.params, stage)
         else:
-            for i in range(n):
-                at.put_vec(stage.x, i * dim, at.vec_of(old.x, i))
-                at.put_rotation(stage.q, i * at.rotations, at.rotation_of(old.q, i))
-                at.put_vec(stage.v, i * dim, at.vec_of(old.v, i))
-                at.put_spin(stage.w, i * at.spins, at.spin_of(old.w, i))
+            at.copy_motion(old, stage, n)
 
     return drift
 

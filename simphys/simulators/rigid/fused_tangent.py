@@ -100,8 +100,7 @@ def jvp_velocity_step(variant: Variant) -> Any:
 @no_type_check
 def jvp_drift_to_stage(variant: Variant) -> Any:
     """Return the tangent of `drift_to_stage`, right after which it is called: `twist` is still that of the drift."""
-    at, move, dim = rows.functions(variant.real, variant.dim), loops(variant).drift, variant.dim
-    D = dim + at.spins
+    at, move = rows.functions(variant.real, variant.dim), loops(variant).drift
 
     @ti.func
     def jvp_drift(
@@ -109,21 +108,13 @@ def jvp_drift_to_stage(variant: Variant) -> Any:
     ):  # fmt: skip
         change, dstage, dchange = ti.static(member.change, dmember.stage, dmember.change)
         if ti.static(variant.is_variational):
-            for i in range(n):
-                at.put_vec(dchange.twist, i * D, at.vec_of(dold.v, i))
-                at.put_spin(dchange.twist, i * D + dim, at.spin_of(dold.w, i))
-            for e in range(n * D):
-                dchange.shift[e] = 0.0
+            at.start_change(dold, dchange, n)
             move.jvp(
                 n, h, old, change.twist, change.shift, member.params, dold, dchange.twist, dchange.shift,
                 dmember.params, dstage,
             )  # fmt: skip
         else:
-            for i in range(n):
-                at.put_vec(dstage.x, i * dim, at.vec_of(dold.x, i))
-                at.put_rotation(dstage.q, i * at.rotations, at.rotation_of(dold.q, i))
-                at.put_vec(dstage.v, i * dim, at.vec_of(dold.v, i))
-                at.put_spin(dstage.w, i * at.spins, at.spin_of(dold.w, i))
+            at.copy_motion(dold, dstage, n)
 
     return jvp_drift
 
