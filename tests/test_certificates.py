@@ -25,20 +25,7 @@ LONGEST = {2: 60.0, 3: 150.0}
 """Largest processor time of a certificate [s] by dimension, most of it to compile kernels, larger ones in space."""
 
 
-LOOSE = pytest.mark.xfail(reason="tangents of a solve and of mobility agree with adjoints to 1e-6 and 3e-8, not 1e-9")
-"""Mark of scenes with sub-steps whose tangents are not exact to rounding; see docs/contact.md."""
-
-
-def name_of(path: Path) -> str:
-    return f"{path.parent.name}/{path.stem}"
-
-
-def marked(path: Path) -> Any:
-    loose = name_of(path) in ("rigid/push", "rigid/sliding_block")
-    return pytest.param(path, id=name_of(path), marks=LOOSE if loose else ())
-
-
-@pytest.mark.parametrize("path", [marked(path) for path in SCENES])
+@pytest.mark.parametrize("path", SCENES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_the_gradient_of_a_scene_is_proven(path: Path) -> None:
     began = time.process_time()
     found = check_file(path)

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from contextlib import nullcontext
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any, overload
 
 import numpy as np
 
@@ -177,11 +178,13 @@ class Kernel:
             if isinstance(arguments[position], Memory):
                 arguments[position].raise_version()
         if needs_packing(self._arguments):
-            return launch_packed(self.name, self._arguments, values, self._packed_kernel)
+            with self._optimization():
+                return launch_packed(self.name, self._arguments, values, self._packed_kernel)
         staged = self._staged(values) if runtime.settings().on_gpu else []
         for position, own, _, _ in staged:
             values[position] = own
-        self._kernel_of(runtime.session())(*values)
+        with self._optimization():
+            self._kernel_of(runtime.session())(*values)
         for _, own, host, before in staged:
             after = own.to_numpy()
             np.copyto(host, after, where=after != before)
@@ -239,7 +242,7 @@ class Kernel:
         key = (session, *[(values[i].dtype, values[i].ndim) for i in self._open_positions])
         if key not in self._variants:
             try:
-                with reduced_optimization() if self._reduced else nullcontext():
+                with self._optimization():
                     self._variants[key] = Variant(
                         self.name, self._kernel_of(session), self._arguments, values, alike=self._alike
                     )
@@ -249,6 +252,10 @@ class Kernel:
         if not self._open_positions:
             self._variant = self._variants[key]
         return self._variants[key]
+
+    def _optimization(self) -> AbstractContextManager[None]:
+        """Return the context in which the kernel compiles."""
+        return reduced_optimization() if self._reduced else nullcontext()
 
     def _enter(self, session: runtime.Session) -> None:
         """Switch to another session. Errors: InputError in another precision than the kernel's own."""
@@ -279,9 +286,13 @@ class Kernel:
         return self._compiled[session]
 
 
-def kernel(function: Callable[..., Any]) -> Kernel:
-    """Make a `Kernel` of a function (as a decorator), or of a kernel made by @ti.kernel."""
-    return Kernel(function)
+@overload
+def kernel(function: Callable[..., Any]) -> Kernel: ...
+@overload
+def kernel(*, reduced: bool) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(function: Callable[..., Any] | None = None, *, reduced: bool = False) -> Any:
+    """Make a `Kernel` of a function (as a decorator, with or without options), or of a kernel made by @ti.kernel."""
+    return Kernel(function, reduced=reduced) if function is not None else partial(Kernel, reduced=reduced)
 
 
 def _source(function: Any) -> Callable[..., Any]:

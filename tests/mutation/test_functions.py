@@ -155,6 +155,7 @@ ELSEWHERE = {
     "wave/loops.py: kernels.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
     "billiards/fused_tangent.py: tangent_kernel.*": "calls tangents by indices; held by tangent = adjoint of a horizon",
     "rigid/sweeps.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by gradcheck of Solve",
+    "rigid/sweeps_tangent.py: loops.*": "likewise",
     "rigid/fused_adjoint.py: adj_drift_to_stage.*": "moves adjoints to the loops of drift; held by nested = fused",
     "rigid/sense.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
     "rigid/sense.py: kernels.*": "only calls the loops",
@@ -174,7 +175,7 @@ def written_rules(scope: ast.AST, path: str = "") -> Iterator[str]:
             decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
             named = node.name in ("backward", "jvp")
             of_function = named and "forward" in methods and "staticmethod" in decorators
-            compiled = decorators & {"kernel", "ti.func"}
+            compiled = decorators & {"kernel", "kernel(reduced=True)", "ti.func"}
             refused = isinstance(node.body[-1], ast.Raise)  # in a base class
             if (of_function and not refused) or (compiled and any(fnmatchcase(node.name, name) for name in NAMES)):
                 yield path + node.name

@@ -13,7 +13,18 @@ from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.rollout import rollout
 from simphys.simulators import rigid
-from simphys.simulators.rigid import Plane, RigidBodies, Sphere, basis, contact_rows, engine, phases, sense, solve
+from simphys.simulators.rigid import (
+    Plane,
+    RigidBodies,
+    Sphere,
+    basis,
+    contact_rows,
+    engine,
+    phases,
+    phases_tangent,
+    sense,
+    solve,
+)
 
 from ..simulators.rigid.systems import NAMES, System, chain, controls, leaves, system, unpack
 from ..simulators.rigid.test_contact_rows import WHAT, balls, make_inputs
@@ -115,7 +126,8 @@ SWEEPS = [
     make_sweep(sense, ("Sense.backward",), check_sense()),
     make_sweep(engine, ("RigidEngine.pull",), check_rollouts(sliding_ball())),
 ]
-SWEEPS += [motion.tangents_of(sweep) for sweep in SWEEPS]
+SWEEPS += [motion.tangents_of(sweep) for sweep in SWEEPS if sweep.module is not phases]
+SWEEPS += [make_sweep(phases_tangent, ("loops.jvp_*",), motion.check_tangents(check_solve()))]
 
 
 def test_what_is_listed_as_equivalent_exists() -> None:

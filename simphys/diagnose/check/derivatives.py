@@ -56,7 +56,8 @@ def check_sub_steps(case: Case, states: Arrays, at: Iterable[int]) -> Iterator[S
             note = f"at step {t}, for {proof.by}"
             statements = [Statement(proof.name, DIFFERENCE, proof.error, proof.tolerance, note)]
             if proof.tangent_error is not None:
-                statements.append(Statement(proof.name, TANGENT, proof.tangent_error, DOT, note))
+                tangent = Statement(proof.name, TANGENT, proof.tangent_error, proof.tangent_tolerance, note)
+                statements.append(tangent)
             for statement in statements:
                 known = worst.get((statement.name, statement.claim))
                 if known is None or statement.error / statement.tolerance > known.error / known.tolerance:

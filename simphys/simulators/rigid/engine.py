@@ -38,27 +38,24 @@ class RigidEngine(ArrayEngine):
         self._packed = np.concatenate([self.params[name].reshape(self.batch, -1) for name in PARAMS], axis=1)
 
     def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
-        with fused.reduced_optimization():
-            fused.forward_kernel(self._variant)(*self._arguments(segment), first, start, start + steps)
+        fused.forward_kernel(self._variant)(*self._arguments(segment), first, start, start + steps)
 
     def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
         given = adjoint["position"].shape[1]
         adj_control = self.sums.get("control", self._workspaces[0])
         adj_segment = Motion(*[adjoint[name].reshape(-1) for name in self.model.State.names()])
-        with fused.reduced_optimization():
-            fused_adjoint.adjoint_kernel(self._variant)(
-                *self._arguments(segment), first, steps, given, adj_segment, *flatten(self._packed_sums, adj_control)
-            )
+        fused_adjoint.adjoint_kernel(self._variant)(
+            *self._arguments(segment), first, steps, given, adj_segment, *flatten(self._packed_sums, adj_control)
+        )
 
     def push(self, segment: Arrays, *, first: int, steps: int, tangent: Arrays) -> Arrays:
         pushed = {}
         for name in self.model.State.names():
             pushed[name] = np.zeros((self.batch, steps + 1, *tangent[name].shape[1:]), runtime.real_dtype())
             pushed[name][:, 0] = tangent[name]
-        with fused.reduced_optimization():
-            fused_tangent.tangent_kernel(self._variant)(
-                *self._arguments(segment), first, steps, Motion(*flatten(*pushed.values())), self._packed_tangents
-            )
+        fused_tangent.tangent_kernel(self._variant)(
+            *self._arguments(segment), first, steps, Motion(*flatten(*pushed.values())), self._packed_tangents
+        )
         return pushed
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:

@@ -1,17 +1,16 @@
 """The fused loop over time: the loops of all sub-steps in sequence, on the workspace of a batch member (workspace.py).
 
 A step follows step.py, in the same order. Each member is computed serially, and members share nothing. The adjoint, in
-fused_adjoint.py, computes each step again from its stored state.
+fused_adjoint.py, computes each step again from its stored state. A step is one long kernel: with reduced optimization
+its adjoint takes a fifth of the time to compile, and runs a tenth slower.
 """
 
-import contextlib
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
-from simphys.autograd import View, kernel, runtime
+from simphys.autograd import View, kernel
 from simphys.autograd.kernels.runtime import ti
 from simphys.nn import Controller, Network
 from simphys.nn import fused as network_loops
@@ -26,6 +25,7 @@ from . import (
     mobility,
     motor,
     phases,
+    phases_tangent,
     rows,
     sense,
     split_step,
@@ -35,22 +35,6 @@ from . import (
 from .arrays import from_row, rows_of_contacts, select_rows
 from .geometry import contacts
 from .workspace import MEMBER, PARAM_NAMES, UNUSED_TARGET, select_impact, views
-
-
-@contextlib.contextmanager
-def reduced_optimization() -> Iterator[None]:
-    """Compile kernels in this context without passes whose time grows with the square of a kernel's length.
-
-    A step is one long kernel: its adjoint takes a fifth of the time to compile, and runs a tenth slower.
-    """
-    runtime.settings()  # starts the compiler if it is not running
-    config = ti.lang.impl.current_cfg()
-    saved = config.advanced_optimization, config.cfg_optimization
-    config.advanced_optimization = config.cfg_optimization = False
-    try:
-        yield
-    finally:
-        config.advanced_optimization, config.cfg_optimization = saved
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +95,7 @@ def loops(variant: Variant) -> SimpleNamespace:
         split_step=split_step.loops(real, dim),
         contact_rows=contact_rows.loops(real, dim),
         phases=phases.loops(real, dim),
+        phases_tangent=phases_tangent.loops(real, dim),
         drift=drift.loops(real, dim),
     )
 
@@ -196,17 +181,12 @@ def drift_to_stage(variant: Variant) -> Any:
 
     The velocities with which bodies get there are stored in `twist`.
     """
-    at, move, dim = rows.functions(variant.real, variant.dim), loops(variant).drift, variant.dim
-    D = dim + at.spins
+    at, move = rows.functions(variant.real, variant.dim), loops(variant).drift
 
     @ti.func
     def drift(old: ti.template(), member: ti.template(), n, h):
         stage, change = ti.static(member.stage, member.change)
-        for i in range(n):
-            at.put_vec(change.twist, i * D, at.vec_of(old.v, i))
-            at.put_spin(change.twist, i * D + dim, at.spin_of(old.w, i))
-        for e in range(n * D):
-            change.shift[e] = 0.0
+        at.start_change(old, change, n)
         move.drift(n, h, old, change.twist, change.shift, member.params, stage)
 
     return drift
@@ -224,7 +204,7 @@ def forward_kernel(variant: Variant) -> Any:
     types = arrays.types(real)
     motion_type, packed_type, constants_type = types.motion, types.packed, types.constants
 
-    @kernel
+    @kernel(reduced=True)
     def forward(
         segment: motion_type, packed: packed_type, constants: constants_type, B: ti.i32, rows: ti.i32,
         first: ti.i32, start: ti.i32, last: ti.i32,

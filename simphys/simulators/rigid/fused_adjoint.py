@@ -168,11 +168,8 @@ def adj_drift_to_stage(variant: Variant) -> Any:
         move_region(adj_old.q, adj_stage.q, n * R)
         move_region(adj_old.v, adj_stage.v, n * dim)
         move_region(adj_old.w, adj_stage.w, n * S)
-        for i in range(n):
-            at.put_vec(change.twist, i * D, at.vec_of(old.v, i))
-            at.put_spin(change.twist, i * D + dim, at.spin_of(old.w, i))
+        at.start_change(old, change, n)
         for e in range(n * D):
-            change.shift[e] = 0.0
             adj_change.twist[e] = 0.0
             adj_change.shift[e] = 0.0
         move.adj(
@@ -198,7 +195,7 @@ def adjoint_kernel(variant: Variant) -> Any:
     spins, rotations = (1, 1) if dim == 2 else (3, 4)
     to_stage, step = drift_to_stage(variant), velocity_step(variant)
     back, back_to_start = adj_velocity_step(variant), adj_drift_to_stage(variant)
-    types = arrays.types(real)
+    types, copy_motion = arrays.types(real), rows.functions(real, dim).copy_motion
     motion_type, packed_type, constants_type, reals = types.motion, types.packed, types.constants, types.reals
 
     @ti.func
@@ -211,18 +208,7 @@ def adjoint_kernel(variant: Variant) -> Any:
                 given[e] = value
             to[e] = value
 
-    @ti.func
-    def copy(source: ti.template(), to: ti.template(), n):
-        """Copy a motion."""
-        for e in range(n * dim):
-            to.x[e] = source.x[e]
-            to.v[e] = source.v[e]
-        for e in range(n * rotations):
-            to.q[e] = source.q[e]
-        for e in range(n * spins):
-            to.w[e] = source.w[e]
-
-    @kernel
+    @kernel(reduced=True)
     def adjoint(
         segment: motion_type, packed: packed_type, constants: constants_type, B: ti.i32, rows: ti.i32,
         first: ti.i32, steps: ti.i32, given: ti.i32, adj_segment: motion_type, adj_params: reals,
@@ -247,7 +233,7 @@ def adjoint_kernel(variant: Variant) -> Any:
                 views((ADJ_UNUSED_ROW, ADJ_UNUSED_TARGET), packed.work, m0, packed.layout),
             )
             last = ti.static(from_row(adj_segment, (b * given + given - 1) * n, dim))
-            copy(last, adj_new, n)
+            copy_motion(last, adj_new, n)
             for k_back in range(steps):
                 j = steps - 1 - k_back
                 at, u0, dense = (b * rows + j) * n, (b * packed.T + first + j) * A, given > 1
@@ -264,6 +250,6 @@ def adjoint_kernel(variant: Variant) -> Any:
                 move(n * dim, to.v, adj.stage.v, adj_new.v, dense)
                 move(n * spins, to.w, adj.stage.w, adj_new.w, dense)
             if given == 1:
-                copy(adj_new, last, n)
+                copy_motion(adj_new, last, n)
 
     return adjoint

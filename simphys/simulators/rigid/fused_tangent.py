@@ -88,7 +88,7 @@ def jvp_velocity_step(variant: Variant) -> Any:
                 if ti.static(variant.impulses):
                     f.joint_constraints.jvp(joints, times.gain, impact, dimpact, dunused)
             f.mobility.jvp(system, rows, contacts, stage, impact, params, drows, dcontacts, dstage, dimpact, dparams)
-            f.phases.jvp(h, h - span, system, member, dmember)
+            f.phases_tangent.jvp(h, h - span, system, member, dmember)
         else:
             for e in range(n * D):
                 dchange.new[e] = dchange.twist[e]
@@ -100,19 +100,14 @@ def jvp_velocity_step(variant: Variant) -> Any:
 @no_type_check
 def jvp_drift_to_stage(variant: Variant) -> Any:
     """Return the tangent of `drift_to_stage`, right after which it is called: `twist` is still that of the drift."""
-    at, move, dim = rows.functions(variant.real, variant.dim), loops(variant).drift, variant.dim
-    D = dim + at.spins
+    at, move = rows.functions(variant.real, variant.dim), loops(variant).drift
 
     @ti.func
     def jvp_drift(
         old: ti.template(), dold: ti.template(), member: ti.template(), dmember: ti.template(), n, h
     ):  # fmt: skip
         change, dstage, dchange = ti.static(member.change, dmember.stage, dmember.change)
-        for i in range(n):
-            at.put_vec(dchange.twist, i * D, at.vec_of(dold.v, i))
-            at.put_spin(dchange.twist, i * D + dim, at.spin_of(dold.w, i))
-        for e in range(n * D):
-            dchange.shift[e] = 0.0
+        at.start_change(dold, dchange, n)
         move.jvp(
             n, h, old, change.twist, change.shift, member.params, dold, dchange.twist, dchange.shift,
             dmember.params, dstage,
@@ -135,7 +130,7 @@ def tangent_kernel(variant: Variant) -> Any:
     types = arrays.types(real)
     motion_type, packed_type, constants_type = types.motion, types.packed, types.constants
 
-    @kernel
+    @kernel(reduced=True)
     def tangent(
         segment: motion_type, packed: packed_type, constants: constants_type, B: ti.i32, rows: ti.i32,
         first: ti.i32, steps: ti.i32, dsegment: motion_type, dpacked: packed_type,

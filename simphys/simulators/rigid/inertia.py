@@ -6,14 +6,18 @@ J principal moments [kg m^2] in the body frame, R = R(q) the rotation from there
 is a number. The inverse has d = 1/J in place of J: `apply` takes either. Adjoint of y = R diag(d) R^T w, for g = adj_y,
 by d, by w and by a small rotation dtheta of the body in the world frame (see numerics/rotation.py):
 
-    adj_d = (R^T w) (R^T g)     adj_w = A g     adj_theta = y x g - w x (A g)
+    adj_d = w_b g_b     adj_w = R (d g_b)     adj_theta = R (D(d) (w_b * g_b)),     w_b = R^T w,  g_b = R^T g
 
-since dR = [dtheta]x R. Its tangent is
+    D(d) = d_2 - d_3, d_3 - d_1, d_1 - d_2     a * b = a_2 b_3 + a_3 b_2, a_3 b_1 + a_1 b_3, a_1 b_2 + a_2 b_1
 
-    dy = dtheta x y + R (dd (R^T w) + d (R^T (dw - dtheta x w)))
+since dR = [dtheta]x R. In the form y x g - w x (A g), adj_theta of a ball would be a rounding error instead of 0. The
+tangent is
 
-Products of vectors in the body frame are componentwise; in the plane adj_theta = 0. `gyration`
-is the derivative of w x (J w) by w, in the body frame and in space: [w]x diag(J) - [J w]x.
+    dy = R (w_b * (D(d) R^T dtheta) + dd w_b + d R^T dw)
+
+Other products of vectors in the body frame are componentwise; in the plane adj_theta = 0. The gyroscopic torque in the
+body frame is quadratic, w x (J w) = -D(J) (w * w) / 2. `gyration` is its derivative by w, [w]x diag(J) - [J w]x, whose
+product with y is -D(J) (w * y).
 Source: Goldstein, Poole and Safko 2002, Classical Mechanics, section 5.3.
 """
 
@@ -56,6 +60,22 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return r
 
     @ti.func
+    def differences(d: spin) -> spin:
+        """Return D(d), which is 0 in the plane; its transpose is -D."""
+        r = spin(0.0)
+        if ti.static(dim == 3):
+            r = spin(d[1] - d[2], d[2] - d[0], d[0] - d[1])
+        return r
+
+    @ti.func
+    def mix(a: spin, b: spin) -> spin:
+        """Return a * b, which is 0 in the plane."""
+        r = spin(0.0)
+        if ti.static(dim == 3):
+            r = spin(a[1] * b[2] + a[2] * b[1], a[2] * b[0] + a[0] * b[2], a[0] * b[1] + a[1] * b[0])
+        return r
+
+    @ti.func
     def apply(R: mat, d: spin, w: spin) -> spin:
         return to_world(R, d * to_body(R, w))
 
@@ -63,8 +83,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     def adj_apply(R: mat, d: spin, w: spin, g: spin):
         """Return the adjoints of d, w and theta."""
         w_b, g_b = to_body(R, w), to_body(R, g)
-        adj_w = to_world(R, d * g_b)
-        return w_b * g_b, adj_w, small_rotation(to_world(R, d * w_b), g) - small_rotation(w, adj_w)
+        return w_b * g_b, to_world(R, d * g_b), to_world(R, differences(d) * mix(w_b, g_b))
 
     @ti.func
     def jvp_to_body(R: mat, s: spin, dtheta: spin, ds: spin) -> spin:
@@ -73,17 +92,14 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def jvp_apply(R: mat, d: spin, w: spin, dtheta: spin, dd: spin, dw: spin) -> spin:
-        turned = small_rotation(dtheta, apply(R, d, w))
-        return turned + to_world(R, dd * to_body(R, w) + d * jvp_to_body(R, w, dtheta, dw))
+        w_b = to_body(R, w)
+        turned = mix(w_b, differences(d) * to_body(R, dtheta))
+        return to_world(R, turned + dd * w_b + d * to_body(R, dw))
 
     @ti.func
     def gyration(w: spin, J: spin) -> mat:
-        p = J * w
-        return mat([
-            [0, p[2] - w[2] * J[1], w[1] * J[2] - p[1]],
-            [w[2] * J[0] - p[2], 0, p[0] - w[0] * J[2]],
-            [p[1] - w[1] * J[0], w[0] * J[1] - p[0], 0],
-        ])  # fmt: skip
+        k = differences(J)
+        return -mat([[0, k[0] * w[2], k[0] * w[1]], [k[1] * w[2], 0, k[1] * w[0]], [k[2] * w[1], k[2] * w[0], 0]])
 
     @ti.func
     def inverse_transposed(N: mat) -> mat:

@@ -14,7 +14,7 @@ from .joint import FIXED, PRISMATIC, REVOLUTE, WORLD, Joint
 from .model import RigidBodies
 
 LINE, TURN, ALIGN = range(3)
-"""Kinds of rows, see joint_constraints.py."""
+"""Kinds of rows, see joint_row.py."""
 
 
 def numbers(dim: int) -> int:
@@ -30,7 +30,7 @@ class Table(NamedTuple):
     links: Array
     """Bodies a and b, kind, joint, motor (-1 without one) of each row, [5 m]."""
     parts: Array
-    """Description of each row (see joint_constraints.py), [numbers(dim) m]."""
+    """Description of each row (see joint_row.py), [numbers(dim) m]."""
 
 
 @runtime.cached(maxsize=128)

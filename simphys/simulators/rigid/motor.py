@@ -1,6 +1,6 @@
 """Motors and damping: forces along the free motions of joints, with opposite forces on the other body.
 
-A joint's free row (l, m_a, m_b) (joint_constraints.py) has the rate u = l.(v_a - v_b) + m_a.w_a - m_b.w_b. Body a
+A joint's free row (l, m_a, m_b) (joint_row.py) has the rate u = l.(v_a - v_b) + m_a.w_a - m_b.w_b. Body a
 rotates or slides at this rate relative to b, about or along the joint's axis; in the plane counter-clockwise. Motor and
 damping give
 
@@ -31,7 +31,7 @@ import numpy as np
 from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 
-from . import arrays, joint_constraints, joint_tables, rows
+from . import arrays, joint_row, joint_tables, rows
 from .arrays import flat
 from .model import RigidBodies
 from .nested import orientation_adjoint, zeros_like
@@ -42,7 +42,7 @@ from .rows import flatten
 @no_type_check
 def loops(real: Any, dim: int) -> SimpleNamespace:
     """Return the loops over the free rows of a table (joint_tables.py); see rows.py. Forces are added to `wrench`."""
-    at, f = rows.functions(real, dim), joint_constraints.functions(real, dim)
+    at, f = rows.functions(real, dim), joint_row.functions(real, dim)
 
     @ti.func
     def joint_force(

@@ -35,8 +35,8 @@ therefore need the correction `shift`, the sum of t P lambda,
 with b the time from the start of the step to the forces. Constraint impulses act together with the forces that they
 balance: in the middle of their phase or at its beginning.
 
-Adjoint: the phases in reverse. Tangent: the phases once more, each line with its tangent. At u = 0 the target counts as
-the constant 0. A row of two bodies has the s of body a, or that of b if no impact reaches a.
+Adjoint: the phases in reverse; the tangent is in phases_tangent.py. At u = 0 the target counts as the constant 0. A row
+of two bodies has the s of body a, or that of b if no impact reaches a.
 """
 
 import functools
@@ -292,130 +292,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 adj_motion.w[s] = adj_motion.w[s] - adj_solver.delta_v[k]
         f.adj_prepare(system, rows, solver, adj_solver, adj_rows)
 
-    @ti.func
-    def jvp_start(phase, system: ti.template(), member: ti.template(), dmember: ti.template()):
-        """Set the velocities with which a phase begins, and their tangents."""
-        contacts, impact, solver = ti.static(member.contacts, member.impact, member.solver)
-        change, dchange = ti.static(member.change, dmember.change)
-        dimpact, dsolver = ti.static(dmember.impact, dmember.solver)
-        for e in range(system.n * D):
-            remainder, dremainder = 1.0 - impact.fraction[e // D], -dimpact.fraction[e // D]
-            reached, sign = contacts.first[e // D] >= 0, real(0.0)
-            if phase == WHOLE_STEP or (phase == BEFORE_IMPACT and reached):
-                solver.speed[e] = change.twist[e]
-                dsolver.speed[e] = dchange.twist[e]
-            if reached and phase == BEFORE_IMPACT:
-                sign = -1.0
-            if phase == AFTER_IMPACT:
-                sign = 1.0
-            part = dremainder * solver.delta_v[e] + remainder * dsolver.delta_v[e]
-            solver.speed[e] = solver.speed[e] + sign * remainder * solver.delta_v[e]
-            dsolver.speed[e] = dsolver.speed[e] + sign * part
-
-    @ti.func
-    def jvp_impact_targets(h, system: ti.template(), member: ti.template(), dmember: ti.template()):
-        """Set the targets of contacts with an impact, and their tangents."""
-        contacts, rows, impact, solver = ti.static(member.contacts, member.rows, member.impact, member.solver)
-        dcontacts, drows, dimpact = ti.static(dmember.contacts, dmember.rows, dmember.impact)
-        dsolver = ti.static(dmember.solver)
-        n, NJ, N = system.n, system.NJ, system.NJ + system.M * dim
-        for k in range(solver.order[1] * dim, solver.order[0] * dim):
-            i, block = f.row_at(NJ + k, NJ, solver.order)
-            a, b, c, p = system.bodies[2 * block], f.slot(system.bodies[2 * block + 1], n), block - NJ, i * L
-            body = timing_body(block, system.bodies, contacts.first)
-            d = contacts.time[c] / h + 0.5 - impact.fraction[body]
-            dd = dcontacts.time[c] / h - dimpact.fraction[body]
-            gain = row_velocity(solver.record, p, solver.delta_v, a, b)
-            dgain = row_velocity(dsolver.record, p, solver.delta_v, a, b)
-            dgain += row_velocity(solver.record, p, dsolver.delta_v, a, b)
-            lag, dlag, rebound, drebound = d * gain, dd * gain + d * dgain, real(0.0), real(0.0)
-            if k % dim == 0:
-                u = row_velocity(solver.record, p, solver.speed, a, b) + lag
-                du = row_velocity(dsolver.record, p, solver.speed, a, b) + dlag
-                du += row_velocity(solver.record, p, dsolver.speed, a, b)
-                if -rows.bounce[c] * u > 0:
-                    rebound = -rows.bounce[c] * u
-                    drebound = -drows.bounce[c] * u - rows.bounce[c] * du
-            solver.phase_target[N + i] = rebound - lag
-            dsolver.phase_target[N + i] = drebound - dlag
-
-    @ti.func
-    def jvp_shift(h, before, system: ti.template(), member: ti.template(), dmember: ti.template()):
-        """Compute the tangent of the shift in a step with an impact."""
-        contacts, impact, solver = ti.static(member.contacts, member.impact, member.solver)
-        dcontacts, dimpact, dsolver = ti.static(dmember.contacts, dmember.impact, dmember.solver)
-        NJ, N = system.NJ, system.NJ + system.M * dim
-        for k in range(NJ + solver.order[0] * dim):
-            i, block = f.row_at(k, NJ, solver.order)
-            body = timing_body(block, system.bodies, contacts.first)
-            s, ds, tau, dtau = impact.fraction[body], dimpact.fraction[body], real(0.0), real(0.0)
-            is_met = is_impact_row(i, NJ, contacts.active)
-            if is_met:
-                tau = contacts.time[block - NJ]
-                dtau = dcontacts.time[block - NJ]
-            total, dtotal = real(0.0), real(0.0)
-            for phase in range(PHASES):
-                t, dt = impulse_time(phase, s, h, before, is_met, tau), before * ds
-                if phase == AT_IMPACT:
-                    dt = ti.select(is_met, dtau, h * ds)
-                total += t * solver.impulse[phase * N + i]
-                dtotal += dt * solver.impulse[phase * N + i] + t * dsolver.impulse[phase * N + i]
-            for side in range(2):
-                side_body, P = system.bodies[2 * block + side], i * L + (2 + side) * D
-                if side_body >= 0:
-                    f.add(dmember.change.shift, side_body * D, dtotal, solver.record, P)
-                    f.add(dmember.change.shift, side_body * D, total, dsolver.record, P)
-
-    @ti.func
-    def jvp_solve_phases(h, before, system: ti.template(), member: ti.template(), dmember: ti.template()):
-        """Solve all phases again, with tangents; the shift of `member` is not computed."""
-        contacts, rows, solver, change = ti.static(member.contacts, member.rows, member.solver, member.change)
-        motion, drows, dsolver = ti.static(member.stage, dmember.rows, dmember.solver)
-        dchange, dmotion = ti.static(dmember.change, dmember.stage)
-        n, NJ, N = system.n, system.NJ, system.NJ + system.M * dim
-        f.sort_contacts(system, contacts, solver.order)
-        f.prepare(system, rows, solver)
-        f.jvp_prepare(system, rows, solver, drows, dsolver)
-        phase_count = count_phases(solver.order)
-        for e in range(n * D, (n + 1) * D):
-            solver.speed[e] = 0.0
-            solver.delta_v[e] = 0.0
-            dsolver.speed[e] = 0.0
-            dsolver.delta_v[e] = 0.0
-        for b in range(n):
-            for e in range(D):
-                k = b * D + e
-                solver.delta_v[k] = change.twist[k]
-                dsolver.delta_v[k] = dchange.twist[k]
-            at.add_twist(solver.delta_v, b, -at.vec_of(motion.v, b), -at.spin_of(motion.w, b))
-            at.add_twist(dsolver.delta_v, b, -at.vec_of(dmotion.v, b), -at.spin_of(dmotion.w, b))
-        for i in range(N):
-            solver.phase_target[i] = rows.target[i]
-            dsolver.phase_target[i] = drows.target[i]
-            solver.phase_target[N + i] = 0.0
-            dsolver.phase_target[N + i] = 0.0
-        for phase in range(phase_count):
-            jvp_start(phase, system, member, dmember)
-            if phase == AT_IMPACT:
-                jvp_impact_targets(h, system, member, dmember)
-            f.jvp_sweep(phase, system, rows, contacts, solver, drows, dsolver)
-            if phase == WHOLE_STEP and phase_count > 1:
-                f.mark_held(system, rows, solver)
-                for k in range(NJ + solver.order[1] * dim):
-                    i, block = f.row_at(k, NJ, solver.order)
-                    if f.is_reached(block, system.bodies, contacts.first):
-                        solver.impulse[i] = 0.0  # it only served to find the held contacts
-                        dsolver.impulse[i] = 0.0
-                        if has_own_target(i, NJ, contacts.active, solver.held):
-                            solver.phase_target[N + i] = rows.target[i]
-                            dsolver.phase_target[N + i] = drows.target[i]
-        for e in range(phase_count * N, PHASES * N):
-            solver.impulse[e] = 0.0
-            dsolver.impulse[e] = 0.0
-        for e in range(n * D):
-            dchange.new[e] = dsolver.speed[e]
-            dchange.shift[e] = 0.0
-        if phase_count > 1:
-            jvp_shift(h, before, system, member, dmember)
-
-    return SimpleNamespace(solve_phases=solve_phases, adj=adj_solve_phases, jvp=jvp_solve_phases)
+    return SimpleNamespace(
+        solve_phases=solve_phases, adj=adj_solve_phases, count_phases=count_phases, row_velocity=row_velocity,
+        has_own_target=has_own_target, timing_body=timing_body, is_impact_row=is_impact_row, impulse_time=impulse_time,
+    )  # fmt: skip

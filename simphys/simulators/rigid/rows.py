@@ -197,12 +197,35 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
             for c in ti.static(range(spins)):
                 a[body * both + dim + c] = a[body * both + dim + c] + w[c]
 
+    @ti.func
+    def copy_motion(source: ti.template(), to: ti.template(), n):
+        """Copy the motion of n bodies."""
+        for e in range(n * dim):
+            to.x[e] = source.x[e]
+            to.v[e] = source.v[e]
+        for e in range(n * rotations):
+            to.q[e] = source.q[e]
+        for e in range(n * spins):
+            to.w[e] = source.w[e]
+
+    @ti.func
+    def start_change(motion: ti.template(), change: ti.template(), n):
+        """Set the twist to the velocities of a motion, and the shift to 0."""
+        for i in range(n):
+            for c in ti.static(range(dim)):
+                change.twist[i * both + c] = motion.v[i * dim + c]
+            for c in ti.static(range(spins)):
+                change.twist[i * both + dim + c] = motion.w[i * spins + c]
+        for e in range(n * both):
+            change.shift[e] = 0.0
+
     return SimpleNamespace(
         vec=vec, spin=spin, rotation=rotation, spins=spins, rotations=rotations,
         vec_at=vec_at, spin_at=spin_at, rotation_at=rotation_at, put_vec=put_vec, put_spin=put_spin,
         put_rotation=put_rotation, add_vec=add_vec, add_spin=add_spin,
         vec_of=vec_of, spin_of=spin_of, rotation_of=rotation_of, add_vec_of=add_vec_of, add_spin_of=add_spin_of,
         linear=linear, angular=angular, add_twist=add_twist, drotation_of=drotation_of, turn_of=turn_of,
+        copy_motion=copy_motion, start_change=start_change,
     )  # fmt: skip
 
 

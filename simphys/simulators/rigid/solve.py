@@ -10,7 +10,7 @@ import numpy as np
 from simphys.autograd import Context, Function, Tensor, kernel, record, runtime
 from simphys.autograd.kernels.runtime import ti
 
-from . import arrays
+from . import arrays, phases_tangent
 from .arrays import flat
 from .model import RigidBodies
 from .nested import zeros_like
@@ -22,7 +22,7 @@ from .sweeps import COUNTS, record_length
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Return the kernels of the nested sub-step."""
-    f = loops(real, dim)
+    f, tangents = loops(real, dim), phases_tangent.loops(real, dim)
     types = arrays.types(real)
     system_type = types.system
     reals, ints = types.reals, types.ints
@@ -70,7 +70,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
     def tangent(h: real, before: real, system: system_type, given: member, dgiven: dmember):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            f.jvp(h, before, system, given, dgiven)
+            tangents.jvp(h, before, system, given, dgiven)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 

@@ -27,12 +27,7 @@ Adjoint, in reverse over the updates with Delta = lambda' - lambda; V = V' - P D
     adj_lambda += adj_lambda^      adj_u = -rho adj_lambda^      adj_t += rho adj_lambda^
     adj_rho -= (u - t) adj_lambda^      adj_V = adj_V' + J^T adj_u      adj_J += adj_u V
 
-Tangent, along with the updates, where du = dJ V + J dV:
-
-    dlambda^ = dlambda - drho (u - t) - rho (du - dt)       dV' = dV + dP Delta + P (dlambda' - dlambda)
-    dlambda' = dlambda^ where free, 0 where separated;
-    sliding, with b = mu lambda_n:     dlambda' = db e + b / |lambda^| (dlambda^ - e e.dlambda^)
-    drho = -rho^2 dd,   dd = dJ P + J dP, for friction the mean over its rows
+The tangent is in sweeps_tangent.py.
 
 Source: Catto 2005, Iterative Dynamics with Temporal Coherence; the adjoint is that of these very sweeps, converged or
 not.
@@ -227,39 +222,6 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     adj_rows.spin_change[k_e] = adj_rows.spin_change[k_e] + sign * adj_solver.record[p + P + dim + e]
 
     @ti.func
-    def jvp_prepare(
-        system: ti.template(), rows: ti.template(), solver: ti.template(), drows: ti.template(), dsolver: ti.template()
-    ):  # fmt: skip
-        """Compute the tangents of J, P and rho of all active rows, after `prepare`."""
-        for k in range(system.NJ + solver.order[0] * dim):
-            i, block = row_at(k, system.NJ, solver.order)
-            p, dd = i * L, real(0.0)
-            for side in range(2):
-                body, sign, r = system.bodies[2 * block + side], real(1.0 - 2.0 * side), i * W
-                J, P, m = p + side * D, p + (2 + side) * D, (2 * i + side) * spins
-                inverse, dinverse = real(0.0), real(0.0)
-                if body >= 0:
-                    inverse = rows.inverse_mass[body]
-                    dinverse = drows.inverse_mass[body]
-                for e in range(dim):
-                    dsolver.record[J + e] = sign * drows.row[r + e]
-                    dsolver.record[P + e] = sign * (dinverse * rows.row[r + e] + inverse * drows.row[r + e])
-                for e in range(spins):
-                    dsolver.record[J + dim + e] = sign * drows.moment[m + e]
-                    dsolver.record[P + dim + e] = sign * drows.spin_change[m + e]
-                dd += dot(dsolver.record, J, solver.record, P) + dot(solver.record, J, dsolver.record, P)
-            dsolver.record[p + rho_] = dd
-        for k in range(system.NJ + solver.order[0] * dim):
-            i, _ = row_at(k, system.NJ, solver.order)
-            p = i * L + rho_
-            dd = dsolver.record[p]
-            if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
-                if k >= system.NJ and (k - system.NJ) % dim == 1:  # rho of both friction rows depends on both d
-                    dd = 0.5 * (dd + dsolver.record[p + L])
-                    dsolver.record[p + L] = dd
-            dsolver.record[p] = -solver.record[p] * solver.record[p] * dd
-
-    @ti.func
     def mark_held(system: ti.template(), rows: ti.template(), solver: ti.template()):
         """Set held [M] from a step without an impact: NORMAL if the contact presses, FRICTION if it sticks, too."""
         for k in range(solver.order[2], solver.order[1]):
@@ -377,7 +339,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
                 factor, across, length = real(1.0), real(0.0), real(1.0)  # adj_lambda^ = factor (g - e across)
                 free = is_held(phase, kind, block, system.NJ, solver.held)
-                if kind == NORMAL and not free and solver.record[p + trial_] <= 0.0:
+                if kind == NORMAL and not free and trace[now] <= 0.0:  # as found, whatever the rounding of lambda^
                     factor = 0.0
                 if kind == FRICTION and not free:
                     c = block - system.NJ
@@ -408,67 +370,9 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     add(adj_solver.speed, va, solver.record[q + g_], solver.record, q)
                     add(adj_solver.speed, vb, solver.record[q + g_], solver.record, q + D)
 
-    @ti.func
-    def jvp_sweep(
-        phase,
-        system: ti.template(),
-        rows: ti.template(),
-        contacts: ti.template(),
-        solver: ti.template(),
-        drows: ti.template(),
-        dsolver: ti.template(),
-    ):
-        """Sweep over all groups as `sweep` does, with tangents; both `speed` are changed."""
-        N = system.NJ + system.M * dim
-        start = target_offset(phase, N)
-        target, dtarget = ti.static(View(solver.phase_target, start), View(dsolver.phase_target, start))
-        impulse, dimpulse = ti.static(View(solver.impulse, phase * N), View(dsolver.impulse, phase * N))
-        for i in range(N):
-            impulse[i] = 0.0
-            dimpulse[i] = 0.0
-        for _ in range(system.sweeps):
-            for k in range(count_groups(phase, system.NJ, solver.order)):
-                i, size, kind, block = group_at(k, phase, system, contacts.first, solver.order)
-                p = i * L
-                va, vb = system.bodies[2 * block] * D, slot(system.bodies[2 * block + 1], system.n) * D
-                for j in range(size):
-                    q = p + j * L
-                    miss, dmiss, rho = -target[i + j], -dtarget[i + j], solver.record[q + rho_]
-                    for side in range(2):
-                        J, v = q + side * D, va + side * (vb - va)
-                        miss += dot(solver.record, J, solver.speed, v)
-                        dmiss += dot(dsolver.record, J, solver.speed, v) + dot(solver.record, J, dsolver.speed, v)
-                    solver.record[q + trial_] = impulse[i + j] - rho * miss
-                    dsolver.record[q + trial_] = dimpulse[i + j] - dsolver.record[q + rho_] * miss - rho * dmiss
-                factor, length, dlength, dbound = real(1.0), real(1.0), real(0.0), real(0.0)
-                free = is_held(phase, kind, block, system.NJ, solver.held)
-                if kind == NORMAL and not free and solver.record[p + trial_] <= 0.0:
-                    factor = 0.0
-                if kind == FRICTION and not free:
-                    c = block - system.NJ
-                    bound, found = rows.limit[c] * impulse[i - 1], trial_length(solver.record, p, size)
-                    if found >= bound:
-                        length = ti.max(found, 1e-30)
-                        factor = bound / length
-                        dbound = drows.limit[c] * impulse[i - 1] + rows.limit[c] * dimpulse[i - 1]
-                        for j in range(size):
-                            q = p + j * L + trial_
-                            dlength += solver.record[q] * dsolver.record[q] / length
-                for j in range(size):
-                    q = p + j * L
-                    trial, dtrial = solver.record[q + trial_], dsolver.record[q + trial_]
-                    after, dafter = factor * trial, factor * dtrial + (dbound - factor * dlength) / length * trial
-                    change, dchange = after - impulse[i + j], dafter - dimpulse[i + j]
-                    for side in range(2):
-                        P, v = q + (2 + side) * D, va + side * (vb - va)
-                        add(solver.speed, v, change, solver.record, P)
-                        add(dsolver.speed, v, dchange, solver.record, P)
-                        add(dsolver.speed, v, change, dsolver.record, P)
-                    impulse[i + j] = after
-                    dimpulse[i + j] = dafter
-
     return SimpleNamespace(
-        jvp_prepare=jvp_prepare, jvp_sweep=jvp_sweep,
         sort_contacts=sort_contacts, mark_held=mark_held, row_at=row_at, is_reached=is_reached, prepare=prepare,
-        adj_prepare=adj_prepare, sweep=sweep, adj_sweep=adj_sweep, dot=dot, add=add, slot=slot,
+        adj_prepare=adj_prepare, sweep=sweep, adj_sweep=adj_sweep, dot=dot, add=add, slot=slot, group_at=group_at,
+        count_groups=count_groups, is_held=is_held, trial_length=trial_length, target_offset=target_offset,
+        rho_=rho_, trial_=trial_, beyond=beyond,
     )  # fmt: skip

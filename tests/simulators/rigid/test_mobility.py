@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd import Tensor, tensor
+from simphys.autograd import Tensor, grad, linearize, tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.simulators.rigid import Joint, RigidBodies, Sphere
 from simphys.simulators.rigid.islands import IMPACT, NONE, REST
@@ -56,3 +56,23 @@ def test_an_impulse_acts_on_the_momentum_at_its_time() -> None:
     _, spin_change, moment = Mobility.apply(model, tensor([float(REST)]), *[tensor(each) for each in inputs])
     np.testing.assert_allclose(spin_change.data[0], [1 / 2, 1 / 5, 1 / 10, 0, 0, 0], atol=1e-15)
     np.testing.assert_allclose(moment.data[0], [2 / 5, 5 / 2, 1, 1, 1, 1], atol=1e-15)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-9])
+def test_the_orientation_of_a_body_like_a_ball_has_exact_derivatives(spread: float) -> None:
+    """They are 0 for equal moments of inertia, and in proportion to the differences of nearly equal ones."""
+    model, random = make_model(3), np.random.default_rng(7)
+    inputs = make_inputs(model)
+    inertia = 0.7 * (1 + spread * np.array([0.0, 1.0, -1.0]))
+    inputs[-1] = tensor(np.tile(inertia, (model.bodies, 1)), requires_grad=True)
+    outputs = Mobility.apply(model, contact_states(model), *inputs)[1:]
+    us = [random.standard_normal(each.shape) for each in outputs]
+    for place in (2, 3):  # of joint rows, and of contacts
+        direction = random.standard_normal(inputs[place].shape)
+        (adjoint,) = grad(outputs, [inputs[place]], us, retain_graph=True)
+        tangents = linearize(outputs, [inputs[place]])(direction)
+        forward = sum(np.vdot(u, dy) for u, dy in zip(us, tangents, strict=True))
+        scale = np.linalg.norm(adjoint.data)
+        assert (scale > 0) == (spread > 0)
+        assert scale < 100 * spread or scale == 0.0
+        assert abs(forward - np.vdot(adjoint.data, direction)) <= 1e-12 * scale

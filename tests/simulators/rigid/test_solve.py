@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd import Tensor, grad, tensor
+from simphys.autograd import Tensor, grad, linearize, tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.simulators.rigid import WORLD, Joint, Plane, RigidBodies, Sphere
 from simphys.simulators.rigid.islands import IMPACT, NONE, REST
@@ -265,6 +265,37 @@ def test_friction_at_the_edge_of_its_cone_counts_as_sticking() -> None:
     limit, twist = inputs["limit"].grad, inputs["twist"].grad
     assert limit is not None and twist is not None
     assert limit.data[0] == 0.0 and twist.data[0, 0] == 0.0
+
+
+def test_tangents_at_the_edge_of_the_cone_are_those_of_sticking() -> None:
+    model, inputs = kink(0.5, 0.5)
+    new, _, _ = Solve.apply(model, *all_at_rest(model), *inputs.values())
+    push = linearize([new], [inputs["limit"], inputs["twist"]])
+    assert push(np.ones(1), np.zeros((1, 3)))[0][0, 0] == 0.0
+    assert push(np.zeros(1), np.array([[1.0, 0.0, 0.0]]))[0][0, 0] == 0.0
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_tangents_are_the_transposed_adjoint_of_many_rows_at_the_edges_of_their_cones(dim: int) -> None:
+    """Four balls stick to a floor with coefficients that rounding would make too small; then one slides."""
+    model, random = make_model(dim, sweeps=300), np.random.default_rng(8)
+    on_floor = model.row_bodies.reshape(-1, 2)[model.joint_rows :, 1] == WORLD
+    what, limit = all_at_rest(model, *np.flatnonzero(~on_floor)), np.full(model.contacts, 50.0)
+    target = np.concatenate([random.normal(size=model.joint_rows), np.tile([4.0, 0, 0][:dim], model.contacts)])
+    inputs = random_rows(model, seed=5, target=target)
+    sticking = inputs | {"limit": tensor(limit)}
+    friction = Solve.apply(model, *what, *sticking.values())[2].data[0, model.joint_rows :].reshape(-1, dim)[on_floor]
+    assert (friction[:, 0] > 0).all()
+    limit[on_floor] = (1 - 1e-9) * np.linalg.norm(friction[:, 1:], axis=1) / friction[:, 0]
+    for factor in (1.0, 0.5):
+        limit[np.argmax(on_floor)] *= factor
+        given = list((inputs | {"limit": tensor(limit, requires_grad=True)}).values())
+        outputs = Solve.apply(model, *what, *given)
+        us, ds = [[random.standard_normal(each.shape) for each in group] for group in (outputs, given)]
+        tangents, adjoints = linearize(outputs, given)(*ds), grad(outputs, given, us, allow_unused=True)
+        parts = [np.vdot(g.data, d) for g, d in zip(adjoints, ds, strict=True) if g is not None]
+        forward = sum(np.vdot(u, dy) for u, dy in zip(us, tangents, strict=True))
+        assert abs(forward - sum(parts)) < 1e-10 * np.abs(parts).max()
 
 
 def test_a_contact_where_nothing_slides_has_finite_derivatives() -> None:
