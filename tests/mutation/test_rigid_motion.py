@@ -250,7 +250,7 @@ def sweep_substep(module: ModuleType, function: str, check: Check, *others: str)
 
 
 SWEEPS = [
-    make_sweep(inertia, ("functions.adj_*",), check_kick(bodies(3))),
+    make_sweep(inertia, ("functions.adj_*",), check_drift(3)),
     make_sweep(kick, ("functions.adj_*",), check_kick(bodies(3))),
     sweep_substep(kick, "Kick", check_kick(bodies(2, fixed=(1,)))),
     sweep_substep(drift, "Drift", check_drift(2)),
