@@ -208,7 +208,7 @@ def test_a_value_that_is_no_function_is_refused() -> None:
     with pytest.raises(InputError, match="kernel method: a kernel is a function; found a method"):
         kernel(Holder.method)
     with pytest.raises(InputError, match=r"it takes a function or a ti.kernel; found 3"):
-        kernel(3)  # type: ignore[arg-type]
+        kernel(3)  # type: ignore[call-overload]
 
 
 def test_a_kernel_that_returns_a_value_is_refused() -> None:
