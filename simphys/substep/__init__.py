@@ -13,10 +13,14 @@ from .faces import faces
 from .grid import per_cell
 from .pairs import pairs
 from .per_element import per_element
+from .sequence import Event, Move, Parameters, sequence, trace_of
 from .sides import sides
 from .total import total
 
 __all__ = [
+    "Event",
+    "Move",
+    "Parameters",
     "concatenate",
     "dense",
     "edges",
@@ -25,6 +29,8 @@ __all__ = [
     "pairs",
     "per_cell",
     "per_element",
+    "sequence",
     "sides",
     "total",
+    "trace_of",
 ]

@@ -1,0 +1,315 @@
+"""Sequences: rows that act one after the other on the one or two elements that each names, in place.
+
+A row is an event of a motion, such as an impact. Between rows all elements move; the next row is the first of all pairs
+of elements, and of all elements and sides, at a time that an element function finds. So a step is
+
+    find the first row (i, j), at time t      move all elements by t      row (i, j) acts      and again, until the end
+
+The order of rows is found when the step runs, and no gradient flows to it: derivatives belong to that order. They do
+flow to the times. With moves m, times t(s, ...) and acts f of the state s, the adjoint goes through the rows backwards:
+f, then m, whose adjoint of t goes to the state before by that of t(s, ...), and to the time that is left for the last
+move. It finds the rows again and keeps the state before each in a workspace, as many as the limit of rows allows. The
+tangent goes forwards along with the rows.
+
+Rows of a fixed list, such as the constraint rows of several sweeps, take no search, see `rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from simphys.autograd.errors import InputError
+from simphys.numerics.element import Element
+
+from .action import Access, Action, Site, Slot
+from .function import declare
+from .pattern import Pattern, Source
+from .program import WHOLE, Domain, Op, Value, View
+from .scope import Scope, adjoint_slot, hidden
+from .sequence_call import Call
+from .sequence_text import ROW, Text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Origin of the parameters of one or two element functions, from their names to names of arrays."""
+
+    own: Mapping[str, str] = field(default_factory=dict)
+    """Arrays with an entry for each element."""
+    both: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """From two parameters, of the first and of the second element of a row, to such an array."""
+    shared: Mapping[str, str] = field(default_factory=dict)
+    """Arrays that all elements share."""
+    constant: Mapping[str, str] = field(default_factory=dict)
+    """Numbers that no gradient flows to."""
+
+    def sources(self) -> dict[str, Source]:
+        """Return the source of each parameter."""
+        found = {p: Source("own", name) for p, name in self.own.items()}
+        for (first, second), name in self.both.items():
+            found |= {first: Source("own", name), second: Source("second", name)}
+        found |= {p: Source("shared", name) for p, name in self.shared.items()}
+        return found | {p: Source("constant", name) for p, name in self.constant.items()}
+
+
+class Move(NamedTuple):
+    """Motion of each element between rows, for a time that is the parameter `time` of the function."""
+
+    func: Any
+    parameters: Parameters
+    replaces: Sequence[str]
+    """Parameters, entries of the state, that the results replace."""
+    time: str = "t"
+
+
+class Event(NamedTuple):
+    """Rows of one kind: of two elements each, i < j, or of one element and a side with a number."""
+
+    func: Any
+    """Element function of what happens then, whose results replace entries of the state."""
+    parameters: Parameters
+    """Origin of the parameters of both functions; those of the same name are the same."""
+    replaces: Sequence[str]
+    when: Any
+    """Element function of the time at which it happens, `NEVER` for none until `end`, and of that time's uncertainty:
+    of rows that come at the same time within their uncertainties, the one with the lower numbers is the first. The
+    rules ignore the uncertainty; they may take the results."""
+    end: str = "end"
+    """Parameter of `when`: a time beyond which nothing needs to be found."""
+    side: str = ""
+    """Parameter that takes the number of the side, for rows of one element and a side."""
+
+
+def sequence(
+    *, state: Sequence[str], move: Move, events: Sequence[Event], over: str, duration: str, limit: str, sides: str = ""
+) -> Any:
+    """Declare a sub-step in which elements move, and events change one or two of them, in the order of time.
+
+    - `state`: arrays of the elements that are moved and changed; the results have the same names.
+    - `move`, `events`: what happens between events, and at each.
+    - `over`: the index set, such as "balls".
+    - `duration`: name of the constant that says how long it takes.
+    - `limit`, `sides`: attributes of the model with the maximum number of events, and with the number of sides.
+
+    If there are more events than the limit, the results are not numbers. Returns a Function, to be applied to the model
+    and the arrays: the state, then others in the order in which `move` and `events` name them first, then the duration.
+    """
+    return declare(EventSequence(state, move, events, over=over, duration=duration, limit=limit, sides=sides))
+
+
+def trace_of(substep: Any) -> Any:
+    """Make the Function that returns the rows of a sequence; it is applied to the same arguments.
+
+    Results, with room for one row beyond the limit: each array of the state before the rows; then, all [rows], the
+    time since the row before, the kind (from 1 on; 0 is the end), the first element, and the second, or the side.
+    """
+    return declare(EventTrace(substep.pattern))
+
+
+class Kind(NamedTuple):
+    """Rows of one kind."""
+
+    act: Call
+    when: Call
+    has_side: bool
+
+
+class EventSequence(Pattern):
+    """The pattern of `sequence`. Its inputs go by the names of the arrays."""
+
+    is_cheap = False
+    is_serial = True
+    reads_results = False
+    element_us = 0.03
+    pair_us = 0.004
+
+    def __init__(
+        self,
+        state: Sequence[str],
+        move: Move,
+        events: Sequence[Event],
+        *,
+        over: str,
+        duration: str,
+        limit: str,
+        sides: str,
+    ) -> None:
+        self.state, self.over = tuple(state), over
+        self._limit, self._sides = limit, sides
+        self.duration = _identifier(duration)
+        given = {**move.parameters.sources(), move.time: Source("time", "")}
+        self.move = Call(move.func, given, move.replaces, self.state)
+        self.kinds = [self._kind(event) for event in events]
+        self.name = "".join([word.capitalize() for word in over.split("_")]) + "InSequence"
+        calls = [self.move, *[call for kind in self.kinds for call in (kind.when, kind.act)]]
+        self.source = f"Sequence({', '.join([call.element.name for call in calls])})"
+        self.element: Element = next((c.element for c in calls if c.element.tangent is None), self.move.element)
+        self.sources = self._collect(calls)
+        self.arguments = tuple([source.field for source in self.sources.values()])
+        self.places = tuple(range(len(self.arguments)))
+        self.varying = tuple([name for name, source in self.sources.items() if source.kind != "constant"])
+        self.results = {name: name for name in self.state}
+
+    def _kind(self, event: Event) -> Kind:
+        given = {**event.parameters.sources(), event.end: Source("end", "")}
+        if event.side:
+            given[event.side] = Source("side", "")
+        when, act = Call(event.when, given, None, self.state), Call(event.func, given, event.replaces, self.state)
+        seconds = [name for name, source in given.items() if source.kind == "second"]
+        if bool(seconds) == bool(event.side):
+            found = f"{', '.join(seconds) or 'one element'}, and {event.side or 'no side'}"
+            remedy = "Name parameters of `both` elements, or a `side`."
+            raise InputError(when.label, "an event is one of two elements, or of one element and a side", found, remedy)
+        for rule in (when.adjoint, when.element.tangent):
+            if rule is not None and event.end in rule.reads((True,) * len(rule.results)):
+                remedy = "Write it with the time, which a rule may take."
+                raise InputError(f"{when.label}, {rule.name}", "it does not depend on the end", event.end, remedy)
+        return Kind(act, when, bool(event.side))
+
+    def _collect(self, calls: Sequence[Call]) -> dict[str, Source]:
+        """Collect the arrays that calls read: a state, entries of elements, shared ones, constants."""
+        found = {name: Source("own", name) for name in self.state}
+        for call in calls:
+            for name, source in call.sources.items():
+                kind = {"second": "own"}.get(source.kind, source.kind)
+                if kind not in ("own", "shared", "constant"):
+                    continue
+                key = _identifier(source.field)
+                if found.setdefault(key, Source(kind, source.field)).kind != kind:
+                    constraint = f"{source.field} is {found[key].kind} everywhere"
+                    raise InputError(call.label, constraint, f"{name} takes it as {kind}", "Correct the declaration.")
+                call.sources[name] = source._replace(field=key)
+        found[self.duration] = Source("constant", self.duration)
+        return found
+
+    def cost_us(self, op: Op) -> float:
+        n = op.domain.size
+        return self.element_us * n + self.pair_us * n * n
+
+    def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
+        domain = self.own_domain(inputs)
+        views = {name: self.view(name, v, domain) for name, v in inputs.items() if isinstance(v, Value)}
+        counts = [self._count(model, name) for name in (self._limit, self._sides)]
+        op = Op(self, inputs, domain, views, variant=tuple(counts))
+        op.outputs = self.make_outputs(op, domain)
+        return op
+
+    def _count(self, model: Any, name: str) -> int:
+        found = getattr(model, name, None) if name else 0
+        if not isinstance(found, int) or found < 0:
+            raise InputError(self.source, f"`{name}` of the model is a count", repr(found), "Correct the model.")
+        return found
+
+    # --- the three passes
+
+    def forward(self, op: Op, scope: Scope) -> None:
+        if all([Slot("value", value) in scope.frozen for value in op.outputs]):
+            return
+        slots = {}
+        for name, value in zip(self.state, op.outputs, strict=True):
+            known = Slot("value", value)
+            slots[name] = Slot("value", self._hidden(op, name, "again")) if known in scope.frozen else known
+        scope.started |= set(slots.values())
+
+        def emit(site: Site) -> None:
+            Text(site, op, scope).forward(slots)
+
+        scope.add(Action(WHOLE, emit, self._reads(op, scope), dict.fromkeys(slots.values(), "other"), heavy=True))
+
+    def adjoint(self, op: Op, scope: Scope) -> None:
+        given = {n: Slot("adjoint", v) for n, v in zip(self.state, op.outputs, strict=True) if scope.has_adjoint(v)}
+        history, reads = self.make_history(op, "adjoint"), self._reads(op, scope)
+        running, targets = {}, {}
+        for name in self.state:
+            value = op.inputs[name]
+            assert isinstance(value, Value), "an array"
+            slot = adjoint_slot(value)
+            if scope.wants(value) and slot.kind != "sum" and slot not in scope.started and slot not in running.values():
+                running[name] = slot
+                scope.started.add(slot)
+                continue
+            running[name] = Slot("adjoint", self._hidden(op, name, "running"))
+            if scope.wants(value):
+                scope.begin(slot, op.views[name], "other")
+                targets[name] = slot
+        slots = [s for n in self.varying if n not in self.state and (s := self._begin_adjoint(op, scope, n))]
+        writes: dict[Slot, Access] = dict.fromkeys([*running.values(), *targets.values(), *slots], "other")
+        writes |= dict.fromkeys([slot for slot in history.values()], "other")
+        reads |= dict.fromkeys([*given.values(), *targets.values(), *slots], "other")
+
+        def emit(site: Site) -> None:
+            Text(site, op, scope).adjoint(history, given, running, targets)
+
+        scope.add(Action(WHOLE, emit, reads, writes, heavy=True))
+
+    def tangent(self, op: Op, scope: Scope) -> None:
+        work = {name: Slot("tangent", self._hidden(op, name, "along")) for name in self.state}
+        results = {name: Slot("tangent", value) for name, value in zip(self.state, op.outputs, strict=True)}
+        scope.started |= set(results.values())
+        reads = self._reads(op, scope)
+        for name in self.varying:
+            if scope.moves(op.inputs[name]):
+                reads[Slot("tangent", op.inputs[name])] = "other"  # type: ignore[arg-type]
+
+        def emit(site: Site) -> None:
+            Text(site, op, scope).tangent(work, results)
+
+        writes: dict[Slot, Access] = dict.fromkeys([*work.values(), *results.values()], "other")
+        scope.add(Action(WHOLE, emit, reads, writes, heavy=True))
+
+    # --- parts
+
+    def make_history(self, op: Op, kind: Any) -> dict[str, Slot]:
+        """Make slots for the state before each row, and for what the row is: time, kind, first, second."""
+        rows = Domain(f"rows_of_{op.domain.name}", op.variant[0] + 1)  # type: ignore[index]
+        many = Domain(f"{op.domain.name}_of_rows", rows.size * op.domain.size)
+        prefix = op.outputs[0].name if op.outputs else self.over
+        found = {}
+        for name in self.state:
+            found[name] = Slot(kind, hidden(f"{prefix}_{name}_before", many, View(many, op.views[name].element)))
+        for name in ROW:
+            found[name] = Slot(kind, hidden(f"{prefix}_{name}", rows, View(rows, ())))
+        return found
+
+    def _hidden(self, op: Op, name: str, what: str) -> Value:
+        return hidden(f"{op.outputs[0].name}_{name}_{what}", op.domain, op.views[name])
+
+    def _reads(self, op: Op, scope: Scope) -> dict[Slot, Access]:
+        values = [value for value in op.values() if not scope.is_zero(value)]
+        return {Slot("value", value): "other" for value in values}
+
+    def _begin_adjoint(self, op: Op, scope: Scope, name: str) -> Slot | None:
+        value = op.inputs[name]
+        if not isinstance(value, Value) or not scope.wants(value):
+            return None
+        slot = adjoint_slot(value)
+        scope.begin(slot, op.views[name], "other")
+        return slot
+
+
+class EventTrace(EventSequence):
+    """The rows of a sequence, see `trace_of`. It has no derivatives."""
+
+    def __init__(self, pattern: EventSequence) -> None:
+        self.__dict__.update(pattern.__dict__)
+        self.name = f"{pattern.name}Trace"
+
+    def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
+        op = super().make_op(model, inputs)
+        op.outputs = ()
+        op.outputs = tuple([slot.value for slot in self.make_history(op, "value").values()])
+        return op
+
+    def forward(self, op: Op, scope: Scope) -> None:
+        slots = {name: Slot("value", v) for name, v in zip((*self.state, *ROW), op.outputs, strict=True)}
+
+        def emit(site: Site) -> None:
+            Text(site, op, scope).trace(slots)
+
+        scope.add(Action(WHOLE, emit, self._reads(op, scope), dict.fromkeys(slots.values(), "other"), heavy=True))
+
+
+def _identifier(name: str) -> str:
+    return name.replace(" ", "_")

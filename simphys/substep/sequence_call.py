@@ -1,0 +1,166 @@
+"""Calls within a sequence: an element function with the elements that its parameters come from, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from simphys.autograd.errors import InputError, MissingJvp
+from simphys.numerics.element import Element, Rule, element_of
+
+from .action import Kind, Site, Slot, zero_element
+from .pattern import Source
+from .program import Op, Value
+from .scope import Scope, adjoint_slot
+
+WORDS = ("time", "end", "side")
+"""Sources that are numbers of the sequence: time of a motion, end of a search, number of a side."""
+FIXED = ("constant", "end", "side")
+"""Sources to which no gradient flows."""
+ZERO = "real(0.0)"
+
+
+class Call:
+    """An element function, with the source of each parameter, and the parameters that its results replace."""
+
+    def __init__(
+        self, func: Any, sources: Mapping[str, Source], replaced: Sequence[str] | None, state: Collection[str]
+    ) -> None:
+        self.element: Element = element_of(func, "Sequence")
+        self.label = f"Sequence({self.element.name})"
+        missing = [name for name in self.element.inputs if name not in sources]
+        if missing:
+            constraint = f"the declaration names an array for each of {', '.join(self.element.inputs)}"
+            raise InputError(self.label, constraint, f"nothing for {', '.join(missing)}", "Correct the declaration.")
+        self.sources = {name: sources[name] for name in self.element.inputs}
+        self.varying = tuple([name for name, source in self.sources.items() if source.kind not in FIXED])
+        self.element.require_rules(self.varying)
+        self.replaced = None if replaced is None else tuple(replaced)
+        count = len(self.element.forward.results)
+        if self.replaced is None:
+            if count != 2:
+                found, remedy = f"{count} results", "Return both."
+                raise InputError(self.label, "it returns a time and its uncertainty", found, remedy)
+            return
+        for name in self.replaced:
+            if name not in self.sources or self.sources[name].field not in state:
+                remedy = "Name parameters that are entries of the state."
+                raise InputError(self.label, "its results replace entries of the state", name, remedy)
+        if count != len(self.replaced):
+            found, remedy = f"{count} results for {', '.join(self.replaced)}", "Name one for each result."
+            raise InputError(self.label, "each result replaces a parameter", found, remedy)
+
+    @property
+    def adjoint(self) -> Rule:
+        assert self.element.adjoint is not None, "checked when declared"
+        return self.element.adjoint
+
+    @property
+    def tangent(self) -> Rule:
+        """The tangent rule. Errors: MissingJvp."""
+        if self.element.tangent is None:
+            name = self.element.name
+            raise MissingJvp(f"{name} has no tangent. Add @{name}.tangent, or use reverse mode.")
+        return self.element.tangent
+
+
+class Ends(NamedTuple):
+    """Expressions of the indices of the elements that a call acts on."""
+
+    first: str
+    second: str = ""
+
+    def at(self, kind: str) -> str:
+        """Expression of the index that a source of this kind is read at."""
+        return {"own": self.first, "second": self.second}.get(kind, "0")
+
+
+State = Callable[[str, str], str]
+"""Expression of an entry of the state, by field and index."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The place of a call in the text: the state that it sees, and the sequence's own numbers there."""
+
+    site: Site
+    op: Op
+    scope: Scope
+    state: State
+    """Reads the values of the state."""
+    moved: State | None = None
+    """Reads the tangents of the state, or its adjoints."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Expression of each of WORDS, and of the tangent "dtime"."""
+
+    def seeing(self, state: State) -> Frame:
+        """Return the frame with another state."""
+        return replace(self, state=state)
+
+    def knowing(self, **words: str) -> Frame:
+        """Return the frame with further words."""
+        return replace(self, words={**self.words, **words})
+
+    # --- reads
+
+    def load(self, call: Call, name: str, ends: Ends, *, tangent: bool = False) -> str:
+        """Name an argument of a call, or its tangent."""
+        source, kind = call.sources[name], Kind_of[tangent]
+        if source.kind in WORDS:
+            return self.words["dtime" if tangent else source.kind]
+        value = self.op.inputs[source.field]
+        if not isinstance(value, Value):
+            return self.scope.number(self.op, source.field)
+        index, view = ends.at(source.kind), self.op.views[source.field]
+        if source.field in self.op.pattern.state:
+            read = self.moved if tangent else self.state
+            assert read is not None, "given for tangents"
+            return self.site.assign(name, read(source.field, index))
+        if self.scope.is_zero(value) or (tangent and not self.scope.moves(value)):
+            return zero_element(view.element)
+        return self.site.assign(name, self.site.load_at(Slot(kind, value), view, index))
+
+    def load_all(self, call: Call, ends: Ends, known: Mapping[str, str] | None = None) -> list[str]:
+        """Name all arguments of a call, but for those that are known."""
+        return [(known or {}).get(name) or self.load(call, name, ends) for name in call.element.inputs]
+
+    # --- calls
+
+    def run(self, call: Call, ends: Ends, known: Mapping[str, str] | None = None) -> list[str]:
+        """Call the function, and name its results."""
+        return self._call(call.element.forward, self.load_all(call, ends, known))
+
+    def pull(self, call: Call, ends: Ends, adjoints: Sequence[str], results: Sequence[str]) -> dict[str, str]:
+        """Call the adjoint; `results` are those of the function. Returns the adjoint of each varying parameter."""
+        given = results if call.element.results_read(call.adjoint) else ()
+        found = self._call(call.adjoint, [*self.load_all(call, ends), *given, *adjoints])
+        return dict(zip(call.varying, found, strict=True))
+
+    def push(self, call: Call, ends: Ends, results: Sequence[str]) -> list[str]:
+        """Call the tangent; `results` are those of the function."""
+        given = results if call.element.results_read(call.tangent) else ()
+        moves = [self.load(call, name, ends, tangent=True) for name in call.varying]
+        return self._call(call.tangent, [*self.load_all(call, ends), *given, *moves])
+
+    def _call(self, rule: Rule, arguments: Sequence[str]) -> list[str]:
+        names = [self.site.fresh("y") for _ in rule.results]
+        self.site.line(f"{', '.join(names)} = {self.scope.function(rule)}({', '.join(arguments)})")
+        return names
+
+    # --- adjoints
+
+    def wants(self, source: Source) -> bool:
+        """True for an input outside the state whose adjoint is wanted."""
+        outside = source.kind not in WORDS and source.field not in self.op.pattern.state
+        return outside and self.scope.wants(self.op.inputs[source.field])
+
+    def add(self, source: Source, index: str, expression: str) -> None:
+        """Add to the adjoint of an input outside the state."""
+        value = self.op.inputs[source.field]
+        assert isinstance(value, Value), "numbers have no adjoint"
+        slot, view = adjoint_slot(value), self.op.views[source.field]
+        self.site.put(slot, view, index, f"{self.site.load_at(slot, view, index)} + {expression}")
+
+
+Kind_of: Mapping[bool, Kind] = {False: "value", True: "tangent"}
