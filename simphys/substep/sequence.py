@@ -29,7 +29,7 @@ from .pattern import Pattern, Source
 from .program import WHOLE, Domain, Op, Value, View
 from .scope import Scope, adjoint_slot, hidden
 from .sequence_call import Call
-from .sequence_text import ROW, Text
+from .sequence_text import ROW, Text, saved_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,7 +220,8 @@ class EventSequence(Pattern):
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         given = {n: Slot("adjoint", v) for n, v in zip(self.state, op.outputs, strict=True) if scope.has_adjoint(v)}
-        history, reads = self.make_history(op, "adjoint"), self._reads(op, scope)
+        history = self.make_history(op, "adjoint") | self.make_saved(op)
+        reads = self._reads(op, scope)
         running, targets = {}, {}
         for name in self.state:
             value = op.inputs[name]
@@ -236,7 +237,7 @@ class EventSequence(Pattern):
                 targets[name] = slot
         slots = [s for n in self.varying if n not in self.state and (s := self._begin_adjoint(op, scope, n))]
         writes: dict[Slot, Access] = dict.fromkeys([*running.values(), *targets.values(), *slots], "other")
-        writes |= dict.fromkeys([slot for slot in history.values()], "other")
+        writes |= dict.fromkeys(history.values(), "other")
         reads |= dict.fromkeys([*given.values(), *targets.values(), *slots], "other")
 
         def emit(site: Site) -> None:
@@ -271,6 +272,17 @@ class EventSequence(Pattern):
             found[name] = Slot(kind, hidden(f"{prefix}_{name}_before", many, View(many, op.views[name].element)))
         for name in ROW:
             found[name] = Slot(kind, hidden(f"{prefix}_{name}", rows, View(rows, ())))
+        return found
+
+    def make_saved(self, op: Op) -> dict[str, Slot]:
+        """Make slots for what rows save: the entries of their first and second element that they replace."""
+        rows = Domain(f"rows_of_{op.domain.name}", op.variant[0] + 1)  # type: ignore[index]
+        found = {}
+        for kind in self.kinds:
+            for source in kind.act.replaces:
+                name = saved_name(source)
+                view = View(rows, op.views[source.field].element)
+                found[name] = Slot("adjoint", hidden(f"{op.outputs[0].name}_{name}", rows, view))
         return found
 
     def _hidden(self, op: Op, name: str, what: str) -> Value:

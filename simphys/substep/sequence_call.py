@@ -52,6 +52,11 @@ class Call:
             raise InputError(self.label, "each result replaces a parameter", found, remedy)
 
     @property
+    def replaces(self) -> list[Source]:
+        """Entries of the state that the results replace."""
+        return [self.sources[name] for name in self.replaced or ()]
+
+    @property
     def adjoint(self) -> Rule:
         assert self.element.adjoint is not None, "checked when declared"
         return self.element.adjoint

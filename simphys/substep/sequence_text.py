@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from .action import Site, Slot, size_name, zero_element
+from .pattern import Source
 from .program import Op, View
 from .scope import Scope
 from .sequence_call import ZERO, Call, Ends, Frame, State
@@ -15,6 +16,11 @@ NEVER = 1e30
 ROW = ("row_time", "row_kind", "row_first", "row_second")
 """What a row is: when, of which kind (0 for none), which elements, or which element and side."""
 Slots = Mapping[str, Slot]
+
+
+def saved_name(source: Source) -> str:
+    """Name of what a row saves of an entry of the state that it replaces."""
+    return f"row_saved_{source.kind}_{source.field}"
 
 
 class Row(NamedTuple):
@@ -101,11 +107,14 @@ class Text:
             for name, result in zip(call.replaced or (), found, strict=True):
                 self.put(slots, call.sources[name].field, _at(base, "k"), result)
 
-    def act(self, frame: Frame, slots: Slots, base: str, row: Row) -> None:
-        """Let a row act on the state in slots, which the frame sees."""
+    def act(self, frame: Frame, slots: Slots, base: str, row: Row, save: str = "") -> None:
+        """Let a row act on the state in slots, which the frame sees; with room for it, save what is replaced."""
         for number, kind in enumerate(self.pattern.kinds, 1):
             with self.site.block(f"if {row.kind} == {number}:"):
                 ends = Ends(row.first, row.second)
+                for source in kind.act.replaces:
+                    if saved_name(source) in slots:
+                        self.put(slots, saved_name(source), save, frame.state(source.field, ends.at(source.kind)))
                 found = frame.knowing(side=row.second).run(kind.act, ends)
                 self.replace(kind.act, ends, slots, base, found)
 
@@ -124,11 +133,12 @@ class Text:
         sound = site.assign("sound", "1")
         frame = self.frame(slots)
         with self.each():
-            for name in self.pattern.state:
-                value = frame.state(name, "k")
-                total = f"({value}).norm_sqr()" if self.view(slots, name).element else value
-                with site.block(f"if ti.math.isnan({total}) + ti.math.isinf({total}) != 0:"):
-                    site.line(f"{sound} = 0")
+            sizes = [
+                frame.state(n, "k") + ".norm_sqr()" * bool(self.view(slots, n).element) for n in self.pattern.state
+            ]
+            total = site.assign("total", " + ".join([f"ti.abs({size})" for size in sizes]))
+            with site.block(f"if ti.math.isnan({total}) + ti.math.isinf({total}) != 0:"):
+                site.line(f"{sound} = 0")
         left, count, going = site.assign("left", self.duration), site.assign("count", "0"), site.assign("going", sound)
         with site.block(f"while {going} == 1:"):
             row = self.search(frame, left)
@@ -165,7 +175,7 @@ class Text:
             with site.block("else:"):
                 after = site.assign("after", f"{now} + {self.size}")
                 self.move(frame, history, after, row.time)
-                self.act(self.frame(history, after), history, after, row)
+                self.act(self.frame(history, after), history, after, row, number)
                 site.line(f"{left} = {left} - {row.time}")
                 site.line(f"{number} = {number} + 1")
         return number
@@ -190,7 +200,8 @@ class Text:
             row = Row(time, *[site.assign(name, f"ti.cast({read(name, number)}, ti.i32)") for name in ROW[1:]])
             frame = self.frame(history, site.assign("now", f"{number} * {self.size}")).knowing(time=time)
             with site.block("if later > 0:"):
-                self._pull_act(frame, running, row)
+                after = self.frame(history, site.assign("after", f"({number} + 1) * {self.size}"))
+                self._pull_act(after, history, running, row, number)
             adj_time = self._pull_move(frame, running)
             with site.block("if later == 0:"):
                 site.line(f"{adj_left} = {adj_time}")
@@ -202,20 +213,16 @@ class Text:
                     now = site.load_at(slot, views[name], "k")
                     site.put(slot, views[name], "k", f"{now} + {site.load_at(running[name], views[name], 'k')}")
 
-    def _pull_act(self, frame: Frame, running: Slots, row: Row) -> None:
-        """Reverse what a row does to the elements that it names, whose state it sees after they have moved."""
-        move: Call = self.pattern.move
-        for number, kind in enumerate(self.pattern.kinds, 1):
-            with self.site.block(f"if {row.kind} == {number}:"):
+    def _pull_act(self, frame: Frame, history: Slots, running: Slots, row: Row, number: str) -> None:
+        """Reverse what a row does to the elements that it names; `frame` sees the state after it."""
+        saved = self.reader(history)
+        for kind_number, kind in enumerate(self.pattern.kinds, 1):
+            with self.site.block(f"if {row.kind} == {kind_number}:"):
                 ends = Ends(row.first, row.second)
-                moved = {}
-                for index in (row.first,) if kind.has_side else ends:
-                    found = frame.run(move, Ends(index))
-                    names = [move.sources[name].field for name in move.replaced or ()]
-                    moved |= {(name, index): y for name, y in zip(names, found, strict=True)}
+                before = {(s.field, ends.at(s.kind)): saved(saved_name(s), number) for s in kind.act.replaces}
 
-                def see(name: str, index: str, moved: Any = moved) -> str:
-                    return str(moved.get((name, index)) or frame.state(name, index))
+                def see(name: str, index: str, before: Any = before) -> str:
+                    return str(before.get((name, index)) or frame.state(name, index))
 
                 self.pull_call(frame.seeing(see).knowing(side=row.second), kind.act, ends, running)
 

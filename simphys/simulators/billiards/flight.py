@@ -24,6 +24,7 @@ t without a deceleration. For a < 0 the first form continues, so that derivative
 Source: Coulomb friction, a deceleration independent of speed, integrated in time.
 """
 
+from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
 from simphys.substep import per_element
 
@@ -31,22 +32,46 @@ NEVER = 1e30
 """Rest time of a ball without deceleration [s]: later than any time that occurs."""
 
 
-@element
+@ti.func
 def rest_time(v, a):
+    """Compute the time at which a ball comes to rest."""
     time = NEVER + 0.0 * a
     if a > 0:
         time = v.norm() / a
     return time
 
 
-@element
-def flight(x, v, a, t):
-    u, s, q = v.norm(), t, 0.0 * t
+@ti.func
+def lost(v, a, t):
+    """Compute q, the fraction of its speed that a ball has lost."""
+    u, q = v.norm(), 0.0 * t
     if a > 0 and a * t >= u:
-        s, q = u / a, q + 1
+        q += 1
     elif u > 0:
         q = a * t / u
-    return x + (s * (1 - 0.5 * q)) * v, (1 - q) * v
+    return q
+
+
+@element
+def flight(x, v, a, t):
+    q = lost(v, a, t)
+    return x + (ti.min(t, rest_time(v, a)) * (1 - 0.5 * q)) * v, (1 - q) * v
+
+
+@ti.func
+def adj_place(v, a, t, g):
+    """Compute the adjoints of v and a for that of x', g, alone."""
+    u, e = v.norm(), 0.0 * v
+    if u > 0:
+        e = v / u
+    along = e.dot(g)
+    gv, ga = t * g, -0.5 * t * t * along
+    if a > 0 and a * t >= u:
+        gv = (u * g + along * v) / (2 * a)
+        ga = -u * u * along / (2 * a * a)
+    elif u > 0:
+        gv -= (0.5 * a * t * t / u) * (g - along * e)
+    return gv, ga
 
 
 @flight.adjoint
@@ -55,18 +80,15 @@ def adj_flight(x, v, a, t, adj_x, adj_v):
     e = 0.0 * v
     if u > 0:
         e = v / u
-    gv, ga, gt = 0.0 * v, 0.0 * a, 0.0 * t
-    if a > 0 and a * t >= u:
-        gv = (u * adj_x + e.dot(adj_x) * v) / (2 * a)
-        ga = -u * v.dot(adj_x) / (2 * a * a)
-    else:
-        p = adj_v + 0.5 * t * adj_x
-        e_p = e.dot(p)
-        gv = t * adj_x + adj_v
+    gv, ga = adj_place(v, a, t, adj_x)
+    gt = 0.0 * t
+    if a <= 0 or a * t < u:
+        along = e.dot(adj_v)
+        gv += adj_v
         if u > 0:
-            gv -= (a * t / u) * (p - e_p * e)
-        ga = -t * e_p
-        gt = v.dot(adj_x) - a * t * e.dot(adj_x) - a * e.dot(adj_v)
+            gv -= (a * t / u) * (adj_v - along * e)
+        ga -= t * along
+        gt = v.dot(adj_x) - a * t * e.dot(adj_x) - a * along
     return adj_x, gv, ga, gt
 
 

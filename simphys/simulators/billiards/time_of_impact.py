@@ -20,7 +20,7 @@ Piecewise-smooth Dynamical Systems, section 2.5). Without it, derivatives of pos
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
 
-from .flight import NEVER, adj_flight, flight, jvp_flight, rest_time
+from .flight import NEVER, adj_place, flight, jvp_flight, lost, rest_time
 from .search import acceleration, first_root
 
 
@@ -64,9 +64,9 @@ def approach(x_i, v_i, x_j, v_j, a, t):
 def adj_time_of_impact(x_i, v_i, r_i, x_j, v_j, r_j, a, end, min_step, rounding, time, slack, adj_time, adj_slack):
     n, w = approach(x_i, v_i, x_j, v_j, a, time)
     q = -adj_time / w
-    adj_x_i, adj_v_i, adj_a_i, _ = adj_flight(x_i, v_i, a, time, q * n, 0.0 * n)
-    adj_x_j, adj_v_j, adj_a_j, _ = adj_flight(x_j, v_j, a, time, -q * n, 0.0 * n)
-    return adj_x_i, adj_v_i, -q, adj_x_j, adj_v_j, -q, adj_a_i + adj_a_j
+    adj_v_i, adj_a_i = adj_place(v_i, a, time, q * n)
+    adj_v_j, adj_a_j = adj_place(v_j, a, time, -q * n)
+    return q * n, adj_v_i, -q, -q * n, adj_v_j, -q, adj_a_i + adj_a_j
 
 
 @time_of_impact.tangent
@@ -88,27 +88,29 @@ def normal(side):
 
 @element
 def time_of_bounce(x, v, r, a, lower, upper, side, end, min_step, rounding):
-    n, speed = normal(side), v.norm()
-    wall = ti.select(side % 2 == 0, lower, upper)
-    near, slow = rounding * (ti.abs(x).max() + r), rounding * speed
-    gap, until = n.dot(x - wall) - r, ti.min(rest_time(v, a), end)
+    n, u = normal(side), v.norm()
+    near, slow = rounding * (ti.abs(x).max() + r), rounding * u
+    until = ti.min(rest_time(v, a), end)
     time, uncertainty = NEVER + 0.0 * end, 0.0 * end
-    if speed > 0 and until > 0 and gap <= (speed + ti.max(-a, 0.0) * end) * end + near:
-        bend = 0.5 * n.dot(acceleration(v, a, 0.0 * end))
-        root, slack = first_root(gap, n.dot(v), bend, 0.0 * end, 0.0 * end, until, near, slow, min_step)
-        if root >= 0:
-            time, uncertainty = root, slack
+    gap, slope = n.dot(x - ti.select(side % 2 == 0, lower, upper)) - r, n.dot(v)
+    if u > 0 and until > 0 and slope < -slow:
+        bend = -a / u * slope
+        square = slope * slope - 2 * bend * gap
+        rate = ti.sqrt(ti.max(square, 0.0))
+        if rate > slow and square > 2 * near * bend:
+            t = 2 * gap / (rate - slope)
+            if t <= until + near / rate:
+                time, uncertainty = ti.min(ti.max(t, 0.0), until), near / rate
     return time, uncertainty
 
 
 @time_of_bounce.adjoint
 def adj_time_of_bounce(x, v, r, a, lower, upper, side, end, min_step, rounding, time, slack, adj_time, adj_slack):
     n = normal(side)
-    _, u = flight(x, v, a, time)
-    q = -adj_time / n.dot(u)
-    adj_x, adj_v, adj_a, _ = adj_flight(x, v, a, time, q * n, 0.0 * n)
+    q = -adj_time / n.dot((1 - lost(v, a, time)) * v)
+    adj_v, adj_a = adj_place(v, a, time, q * n)
     is_lower = ti.select(side % 2 == 0, 1.0, 0.0)
-    return adj_x, adj_v, -q, adj_a, -is_lower * q * n, -(1 - is_lower) * q * n
+    return q * n, adj_v, -q, adj_a, -is_lower * q * n, -(1 - is_lower) * q * n
 
 
 @time_of_bounce.tangent
@@ -116,6 +118,6 @@ def jvp_time_of_bounce(
     x, v, r, a, lower, upper, side, end, min_step, rounding, time, slack, dx, dv, dr, da, dlower, dupper
 ):  # fmt: skip
     n = normal(side)
-    _, u = flight(x, v, a, time)
+    rate = n.dot((1 - lost(v, a, time)) * v)
     dy, _ = jvp_flight(x, v, a, time, dx, dv, da, 0.0)
-    return -(n.dot(dy - ti.select(side % 2 == 0, dlower, dupper)) - dr) / n.dot(u), 0.0
+    return -(n.dot(dy - ti.select(side % 2 == 0, dlower, dupper)) - dr) / rate, 0.0
