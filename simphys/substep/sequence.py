@@ -73,9 +73,11 @@ class Event(NamedTuple):
     """Origin of the parameters of both functions; those of the same name are the same."""
     replaces: Sequence[str]
     when: Any
-    """Element function of the time at which it happens, `NEVER` for none until `end`, and of that time's uncertainty:
-    of rows that come at the same time within their uncertainties, the one with the lower numbers is the first. The
-    rules ignore the uncertainty; they may take the results."""
+    """Element function of the time at which it happens, later than `end` for never, and of the uncertainty of the time.
+
+    Of rows that come at the same time within their uncertainties, that with the lower numbers is the first. The rules
+    ignore the uncertainty; they may take the results.
+    """
     end: str = "end"
     """Parameter of `when`: a time beyond which nothing needs to be found."""
     side: str = ""

@@ -94,7 +94,7 @@ class Text:
                 begin, count = ("0", str(self.sides)) if kind.has_side else ("i + 1", self.size)
                 with site.block(f"for j in range({begin}, {count}):"):
                     time, uncertainty = frame.knowing(side="j").run(kind.when, Ends("i", "j"), known)
-                    with site.block(f"if {time} + {uncertainty} + {slack} < {row.time}:"):
+                    with site.block(f"if {time} <= {end} and {time} + {uncertainty} + {slack} < {row.time}:"):
                         for name, value in zip((*row, slack), (time, str(number), "i", "j", uncertainty), strict=True):
                             site.line(f"{name} = {value}")
         return row

@@ -59,11 +59,18 @@ def flight(x, v, a, t):
 
 
 @ti.func
+def direction(v):
+    """Compute the unit vector along v, 0 for 0."""
+    e = v
+    if v.norm() > 0:
+        e = v / v.norm()
+    return e
+
+
+@ti.func
 def adj_place(v, a, t, g):
     """Compute the adjoints of v and a for that of x', g, alone."""
-    u, e = v.norm(), 0.0 * v
-    if u > 0:
-        e = v / u
+    u, e = v.norm(), direction(v)
     along = e.dot(g)
     gv, ga = t * g, -0.5 * t * t * along
     if a > 0 and a * t >= u:
@@ -76,34 +83,31 @@ def adj_place(v, a, t, g):
 
 @flight.adjoint
 def adj_flight(x, v, a, t, adj_x, adj_v):
-    u = v.norm()
-    e = 0.0 * v
-    if u > 0:
-        e = v / u
+    u, e = v.norm(), direction(v)
     gv, ga = adj_place(v, a, t, adj_x)
-    gt = 0.0 * t
-    if a <= 0 or a * t < u:
-        along = e.dot(adj_v)
+    along, gt = e.dot(adj_v), v.dot(adj_x)
+    if a > 0 and a * t >= u:
+        gt = 0.0
+    else:
         gv += adj_v
+        ga -= t * along
+        gt -= a * (t * e.dot(adj_x) + along)
         if u > 0:
             gv -= (a * t / u) * (adj_v - along * e)
-        ga -= t * along
-        gt = v.dot(adj_x) - a * t * e.dot(adj_x) - a * along
     return adj_x, gv, ga, gt
 
 
 @flight.tangent
 def jvp_flight(x, v, a, t, dx, dv, da, dt):
-    u = v.norm()
-    e, de = 0.0 * v, 0.0 * v
+    u, e = v.norm(), direction(v)
+    de = v
     if u > 0:
-        e = v / u
         de = (dv - e.dot(dv) * e) / u
-    dx_new, dv_new = dx, 0.0 * v
+    dx_new, dv_new = dx, dv - (t * da + a * dt) * e - (a * t) * de
     if a > 0 and a * t >= u:
         dx_new += (u * dv + e.dot(dv) * v) / (2 * a) - (0.5 * u * da / (a * a)) * v
+        dv_new *= 0.0
     else:
-        dv_new = dv - (t * da + a * dt) * e - (a * t) * de
         dx_new += t * dv + dt * (v - (a * t) * e) - (0.5 * t * t) * (da * e + a * de)
     return dx_new, dv_new
 
