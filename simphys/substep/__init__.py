@@ -13,7 +13,8 @@ from .faces import faces
 from .grid import per_cell
 from .pairs import pairs
 from .per_element import per_element
-from .sequence import Event, Move, Parameters, sequence, trace_of
+from .sequence import Event, Move, sequence, trace_of
+from .sequence_call import Parameters
 from .sides import sides
 from .total import total
 

@@ -17,41 +17,18 @@ Rows of a fixed list, such as the constraint rows of several sweeps, take no sea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from simphys.autograd.errors import InputError
-from simphys.numerics.element import Element
 
-from .action import Access, Action, Site, Slot
+from .action import Action, Site, Slot
+from .event_text import ROW, EventText, saved_name
 from .function import declare
-from .pattern import Pattern, Source
+from .pattern import Source
 from .program import WHOLE, Domain, Op, Value, View
-from .scope import Scope, adjoint_slot, hidden
-from .sequence_call import Call
-from .sequence_text import ROW, Text, saved_name
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parameters:
-    """Origin of the parameters of one or two element functions, from their names to names of arrays."""
-
-    own: Mapping[str, str] = field(default_factory=dict)
-    """Arrays with an entry for each element."""
-    both: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """From two parameters, of the first and of the second element of a row, to such an array."""
-    shared: Mapping[str, str] = field(default_factory=dict)
-    """Arrays that all elements share."""
-    constant: Mapping[str, str] = field(default_factory=dict)
-    """Numbers that no gradient flows to."""
-
-    def sources(self) -> dict[str, Source]:
-        """Return the source of each parameter."""
-        found = {p: Source("own", name) for p, name in self.own.items()}
-        for (first, second), name in self.both.items():
-            found |= {first: Source("own", name), second: Source("second", name)}
-        found |= {p: Source("shared", name) for p, name in self.shared.items()}
-        return found | {p: Source("constant", name) for p, name in self.constant.items()}
+from .scope import Scope, hidden
+from .sequence_call import Call, Parameters
+from .sequence_pattern import SequencePattern, identifier
 
 
 class Move(NamedTuple):
@@ -118,12 +95,9 @@ class Kind(NamedTuple):
     has_side: bool
 
 
-class EventSequence(Pattern):
+class EventSequence(SequencePattern):
     """The pattern of `sequence`. Its inputs go by the names of the arrays."""
 
-    is_cheap = False
-    is_serial = True
-    reads_results = False
     element_us = 0.03
     pair_us = 0.004
 
@@ -140,19 +114,14 @@ class EventSequence(Pattern):
     ) -> None:
         self.state, self.over = tuple(state), over
         self._limit, self._sides = limit, sides
-        self.duration = _identifier(duration)
+        self.duration = identifier(duration)
         given = {**move.parameters.sources(), move.time: Source("time", "")}
         self.move = Call(move.func, given, move.replaces, self.state)
         self.kinds = [self._kind(event) for event in events]
-        self.name = "".join([word.capitalize() for word in over.split("_")]) + "InSequence"
         calls = [self.move, *[call for kind in self.kinds for call in (kind.when, kind.act)]]
-        self.source = f"Sequence({', '.join([call.element.name for call in calls])})"
-        self.element: Element = next((c.element for c in calls if c.element.tangent is None), self.move.element)
-        self.sources = self._collect(calls)
-        self.arguments = tuple([source.field for source in self.sources.values()])
-        self.places = tuple(range(len(self.arguments)))
-        self.varying = tuple([name for name, source in self.sources.items() if source.kind != "constant"])
-        self.results = {name: name for name in self.state}
+        sources = {name: Source("own", name) for name in state} | {self.duration: Source("constant", self.duration)}
+        name = "".join([word.capitalize() for word in over.split("_")])
+        self._set_up(f"{name}InSequence", state, calls, sources)
 
     def _kind(self, event: Event) -> Kind:
         given = {**event.parameters.sources(), event.end: Source("end", "")}
@@ -170,22 +139,6 @@ class EventSequence(Pattern):
                 raise InputError(f"{when.label}, {rule.name}", "it does not depend on the end", event.end, remedy)
         return Kind(act, when, bool(event.side))
 
-    def _collect(self, calls: Sequence[Call]) -> dict[str, Source]:
-        """Collect the arrays that calls read: a state, entries of elements, shared ones, constants."""
-        found = {name: Source("own", name) for name in self.state}
-        for call in calls:
-            for name, source in call.sources.items():
-                kind = {"second": "own"}.get(source.kind, source.kind)
-                if kind not in ("own", "shared", "constant"):
-                    continue
-                key = _identifier(source.field)
-                if found.setdefault(key, Source(kind, source.field)).kind != kind:
-                    constraint = f"{source.field} is {found[key].kind} everywhere"
-                    raise InputError(call.label, constraint, f"{name} takes it as {kind}", "Correct the declaration.")
-                call.sources[name] = source._replace(field=key)
-        found[self.duration] = Source("constant", self.duration)
-        return found
-
     def cost_us(self, op: Op) -> float:
         n = op.domain.size
         return self.element_us * n + self.pair_us * n * n
@@ -193,76 +146,16 @@ class EventSequence(Pattern):
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.own_domain(inputs)
         views = {name: self.view(name, v, domain) for name, v in inputs.items() if isinstance(v, Value)}
-        counts = [self._count(model, name) for name in (self._limit, self._sides)]
+        counts = [self.read_count(model, name) for name in (self._limit, self._sides)]
         op = Op(self, inputs, domain, views, variant=tuple(counts))
         op.outputs = self.make_outputs(op, domain)
         return op
 
-    def _count(self, model: Any, name: str) -> int:
-        found = getattr(model, name, None) if name else 0
-        if not isinstance(found, int) or found < 0:
-            raise InputError(self.source, f"`{name}` of the model is a count", repr(found), "Correct the model.")
-        return found
+    def text(self, site: Site, op: Op, scope: Scope) -> EventText:
+        return EventText(site, op, scope)
 
-    # --- the three passes
-
-    def forward(self, op: Op, scope: Scope) -> None:
-        if all([Slot("value", value) in scope.frozen for value in op.outputs]):
-            return
-        slots = {}
-        for name, value in zip(self.state, op.outputs, strict=True):
-            known = Slot("value", value)
-            slots[name] = Slot("value", self._hidden(op, name, "again")) if known in scope.frozen else known
-        scope.started |= set(slots.values())
-
-        def emit(site: Site) -> None:
-            Text(site, op, scope).forward(slots)
-
-        scope.add(Action(WHOLE, emit, self._reads(op, scope), dict.fromkeys(slots.values(), "other"), heavy=True))
-
-    def adjoint(self, op: Op, scope: Scope) -> None:
-        given = {n: Slot("adjoint", v) for n, v in zip(self.state, op.outputs, strict=True) if scope.has_adjoint(v)}
-        history = self.make_history(op, "adjoint") | self.make_saved(op)
-        reads = self._reads(op, scope)
-        running, targets = {}, {}
-        for name in self.state:
-            value = op.inputs[name]
-            assert isinstance(value, Value), "an array"
-            slot = adjoint_slot(value)
-            if scope.wants(value) and slot.kind != "sum" and slot not in scope.started and slot not in running.values():
-                running[name] = slot
-                scope.started.add(slot)
-                continue
-            running[name] = Slot("adjoint", self._hidden(op, name, "running"))
-            if scope.wants(value):
-                scope.begin(slot, op.views[name], "other")
-                targets[name] = slot
-        slots = [s for n in self.varying if n not in self.state and (s := self._begin_adjoint(op, scope, n))]
-        writes: dict[Slot, Access] = dict.fromkeys([*running.values(), *targets.values(), *slots], "other")
-        writes |= dict.fromkeys(history.values(), "other")
-        reads |= dict.fromkeys([*given.values(), *targets.values(), *slots], "other")
-
-        def emit(site: Site) -> None:
-            Text(site, op, scope).adjoint(history, given, running, targets)
-
-        scope.add(Action(WHOLE, emit, reads, writes, heavy=True))
-
-    def tangent(self, op: Op, scope: Scope) -> None:
-        work = {name: Slot("tangent", self._hidden(op, name, "along")) for name in self.state}
-        results = {name: Slot("tangent", value) for name, value in zip(self.state, op.outputs, strict=True)}
-        scope.started |= set(results.values())
-        reads = self._reads(op, scope)
-        for name in self.varying:
-            if scope.moves(op.inputs[name]):
-                reads[Slot("tangent", op.inputs[name])] = "other"  # type: ignore[arg-type]
-
-        def emit(site: Site) -> None:
-            Text(site, op, scope).tangent(work, results)
-
-        writes: dict[Slot, Access] = dict.fromkeys([*work.values(), *results.values()], "other")
-        scope.add(Action(WHOLE, emit, reads, writes, heavy=True))
-
-    # --- parts
+    def make_work(self, op: Op) -> dict[str, Slot]:
+        return self.make_history(op, "adjoint") | self.make_saved(op)
 
     def make_history(self, op: Op, kind: Any) -> dict[str, Slot]:
         """Make slots for the state before each row, and for what the row is: time, kind, first, second."""
@@ -287,21 +180,6 @@ class EventSequence(Pattern):
                 found[name] = Slot("adjoint", hidden(f"{op.outputs[0].name}_{name}", rows, view))
         return found
 
-    def _hidden(self, op: Op, name: str, what: str) -> Value:
-        return hidden(f"{op.outputs[0].name}_{name}_{what}", op.domain, op.views[name])
-
-    def _reads(self, op: Op, scope: Scope) -> dict[Slot, Access]:
-        values = [value for value in op.values() if not scope.is_zero(value)]
-        return {Slot("value", value): "other" for value in values}
-
-    def _begin_adjoint(self, op: Op, scope: Scope, name: str) -> Slot | None:
-        value = op.inputs[name]
-        if not isinstance(value, Value) or not scope.wants(value):
-            return None
-        slot = adjoint_slot(value)
-        scope.begin(slot, op.views[name], "other")
-        return slot
-
 
 class EventTrace(EventSequence):
     """The rows of a sequence, see `trace_of`. It has no derivatives."""
@@ -320,10 +198,6 @@ class EventTrace(EventSequence):
         slots = {name: Slot("value", v) for name, v in zip((*self.state, *ROW), op.outputs, strict=True)}
 
         def emit(site: Site) -> None:
-            Text(site, op, scope).trace(slots)
+            EventText(site, op, scope).trace(slots)
 
         scope.add(Action(WHOLE, emit, self._reads(op, scope), dict.fromkeys(slots.values(), "other"), heavy=True))
-
-
-def _identifier(name: str) -> str:
-    return name.replace(" ", "_")

@@ -21,6 +21,28 @@ FIXED = ("constant", "end", "side")
 ZERO = "real(0.0)"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Origin of the parameters of one or two element functions, from their names to names of arrays."""
+
+    own: Mapping[str, str] = field(default_factory=dict)
+    """Arrays with an entry for each element."""
+    both: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """From two parameters, of the first and of the second element of a row, to such an array."""
+    shared: Mapping[str, str] = field(default_factory=dict)
+    """Arrays that all elements share."""
+    constant: Mapping[str, str] = field(default_factory=dict)
+    """Numbers that no gradient flows to."""
+
+    def sources(self) -> dict[str, Source]:
+        """Return the source of each parameter."""
+        found = {p: Source("own", name) for p, name in self.own.items()}
+        for (first, second), name in self.both.items():
+            found |= {first: Source("own", name), second: Source("second", name)}
+        found |= {p: Source("shared", name) for p, name in self.shared.items()}
+        return found | {p: Source("constant", name) for p, name in self.constant.items()}
+
+
 class Call:
     """An element function, with the source of each parameter, and the parameters that its results replace."""
 
@@ -71,14 +93,15 @@ class Call:
 
 
 class Ends(NamedTuple):
-    """Expressions of the indices of the elements that a call acts on."""
+    """Expressions of the indices of the elements that a call acts on, and of the row that names them."""
 
     first: str
     second: str = ""
+    row: str = ""
 
     def at(self, kind: str) -> str:
         """Expression of the index that a source of this kind is read at."""
-        return {"own": self.first, "second": self.second}.get(kind, "0")
+        return {"own": self.first, "second": self.second, "row": self.row}.get(kind, "0")
 
 
 State = Callable[[str, str], str]
