@@ -13,6 +13,7 @@ from .faces import faces
 from .grid import per_cell
 from .pairs import pairs
 from .per_element import per_element
+from .rows import Row, rows
 from .sequence import Event, Move, sequence, trace_of
 from .sequence_call import Parameters
 from .sides import sides
@@ -22,6 +23,7 @@ __all__ = [
     "Event",
     "Move",
     "Parameters",
+    "Row",
     "concatenate",
     "dense",
     "edges",
@@ -30,6 +32,7 @@ __all__ = [
     "pairs",
     "per_cell",
     "per_element",
+    "rows",
     "sequence",
     "sides",
     "total",

@@ -9,7 +9,7 @@ from .pattern import Source
 from .program import Op
 from .scope import Scope
 from .sequence_call import ZERO, Call, Ends, Frame
-from .sequence_text import Slots, Text, at
+from .sequence_text import Slots, Text
 
 NEVER = 1e30
 """Time that a search returns for elements that never meet [s]: later than any time that occurs."""
@@ -70,8 +70,7 @@ class EventText(Text):
         call: Call = self.pattern.move
         with self.each():
             found = frame.knowing(time=time).run(call, Ends("k"))
-            for name, result in zip(call.replaced or (), found, strict=True):
-                self.put(slots, call.sources[name].field, at(base, "k"), result)
+            self.replace(frame, call, Ends("k"), slots, found, base)
 
     def act(self, frame: Frame, slots: Slots, base: str, row: Row, save: str = "") -> None:
         """Let a row act on the state in slots, which the frame sees; with room for it, save what is replaced."""
@@ -82,7 +81,7 @@ class EventText(Text):
                     if saved_name(source) in slots:
                         self.put(slots, saved_name(source), save, frame.state(source.field, ends.at(source.kind)))
                 found = frame.knowing(side=row.second).run(kind.act, ends)
-                self.replace(kind.act, ends, slots, base, found)
+                self.replace(frame, kind.act, ends, slots, found, base)
 
     # --- forward
 
@@ -194,7 +193,7 @@ class EventText(Text):
                 site.line(f"{adj_time} += {found.pop(name)}")
             self.spread(frame, call, ends, running, found)
         for name, total in totals.items():
-            frame.add(call.sources[name], "0", total)
+            frame.add(call.sources[name], Ends("0"), total)
         return adj_time
 
     def _pull_time(self, frame: Frame, running: Slots, row: Row, adj: str) -> None:
@@ -227,8 +226,8 @@ class EventText(Text):
             with self.each():
                 call, ends, seen = self.pattern.move, Ends("k"), frame.knowing(time=time, dtime=dtime)
                 found = seen.run(call, ends)
-                self.replace(call, ends, results, "", seen.push(call, ends, found))
-                self.replace(call, ends, work, "", found)
+                self.replace(seen, call, ends, results, seen.push(call, ends, found))
+                self.replace(seen, call, ends, work, found)
             with site.block(f"if {going} == 1:"):
                 self._push_act(frame, work, results, row)
                 site.line(f"{left} = {left} - {time}")
@@ -247,5 +246,5 @@ class EventText(Text):
             with self.site.block(f"if {row.kind} == {number}:"):
                 ends, seen = Ends(row.first, row.second), frame.knowing(side=row.second)
                 found = seen.run(kind.act, ends)
-                self.replace(kind.act, ends, results, "", seen.push(kind.act, ends, found))
-                self.replace(kind.act, ends, work, "", found)
+                self.replace(seen, kind.act, ends, results, seen.push(kind.act, ends, found))
+                self.replace(seen, kind.act, ends, work, found)

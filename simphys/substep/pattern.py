@@ -72,7 +72,7 @@ class Pattern(ABC):
     """True if the results take so little time that they are computed again for the adjoint, rather than stored."""
 
     is_serial = False
-    """True if it takes one step after the other, so that its engine runs a batch member on one thread."""
+    """True if it takes one thing after the other: an engine of such sub-steps alone runs each member on one thread."""
 
     @property
     def reads_results(self) -> bool:

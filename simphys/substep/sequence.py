@@ -27,8 +27,8 @@ from .function import declare
 from .pattern import Source
 from .program import WHOLE, Domain, Op, Value, View
 from .scope import Scope, hidden
-from .sequence_call import Call, Parameters
-from .sequence_pattern import SequencePattern, identifier
+from .sequence_call import Call, Parameters, identifier
+from .sequence_pattern import SequencePattern
 
 
 class Move(NamedTuple):

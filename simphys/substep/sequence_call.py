@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -36,11 +37,16 @@ class Parameters:
 
     def sources(self) -> dict[str, Source]:
         """Return the source of each parameter."""
-        found = {p: Source("own", name) for p, name in self.own.items()}
+        found = {p: Source("own", identifier(name)) for p, name in self.own.items()}
         for (first, second), name in self.both.items():
-            found |= {first: Source("own", name), second: Source("second", name)}
-        found |= {p: Source("shared", name) for p, name in self.shared.items()}
-        return found | {p: Source("constant", name) for p, name in self.constant.items()}
+            found |= {first: Source("own", identifier(name)), second: Source("second", identifier(name))}
+        found |= {p: Source("shared", identifier(name)) for p, name in self.shared.items()}
+        return found | {p: Source("constant", identifier(name)) for p, name in self.constant.items()}
+
+
+def identifier(name: str) -> str:
+    """Make a name for the text of a kernel."""
+    return name.replace(" ", "_")
 
 
 class Call:
@@ -140,14 +146,34 @@ class Frame:
         value = self.op.inputs[source.field]
         if not isinstance(value, Value):
             return self.scope.number(self.op, source.field)
-        index, view = ends.at(source.kind), self.op.views[source.field]
+        view = self.op.views[source.field]
         if source.field in self.op.pattern.state:
             read = self.moved if tangent else self.state
             assert read is not None, "given for tangents"
-            return self.site.assign(name, read(source.field, index))
+            return self.site.assign(name, self.read(source, ends, read))
         if self.scope.is_zero(value) or (tangent and not self.scope.moves(value)):
             return zero_element(view.element)
-        return self.site.assign(name, self.site.load_at(Slot(kind, value), view, index))
+        slot = Slot(kind, value)
+        return self.site.assign(name, self.read(source, ends, lambda _, index: self.site.load_at(slot, view, index)))
+
+    def read(self, source: Source, ends: Ends, read: State) -> str:
+        """Expression of an entry; 0 for an element that is none."""
+        index = ends.at(source.kind)
+        if not self.is_guarded(source):
+            return read(source.field, index)
+        zero = zero_element(self.op.views[source.field].element)
+        return f"ti.select({index} >= 0, {read(source.field, f'ti.max({index}, 0)')}, {zero})"
+
+    def is_guarded(self, source: Source) -> bool:
+        """Return True if a source may be of an element that is none."""
+        return bool(self.op.pattern.guards) and source.kind in ("own", "second")
+
+    @contextmanager
+    def guard(self, source: Source, ends: Ends) -> Iterator[str]:
+        """Write the lines of a `with` block for an element that is one; yields its index."""
+        index = ends.at(source.kind)
+        with self.site.block(f"if {index} >= 0:") if self.is_guarded(source) else nullcontext():
+            yield index
 
     def load_all(self, call: Call, ends: Ends, known: Mapping[str, str] | None = None) -> list[str]:
         """Name all arguments of a call, but for those that are known."""
@@ -183,12 +209,13 @@ class Frame:
         outside = source.kind not in WORDS and source.field not in self.op.pattern.state
         return outside and self.scope.wants(self.op.inputs[source.field])
 
-    def add(self, source: Source, index: str, expression: str) -> None:
+    def add(self, source: Source, ends: Ends, expression: str) -> None:
         """Add to the adjoint of an input outside the state."""
         value = self.op.inputs[source.field]
         assert isinstance(value, Value), "numbers have no adjoint"
         slot, view = adjoint_slot(value), self.op.views[source.field]
-        self.site.put(slot, view, index, f"{self.site.load_at(slot, view, index)} + {expression}")
+        with self.guard(source, ends) as index:
+            self.site.put(slot, view, index, f"{self.site.load_at(slot, view, index)} + {expression}")
 
 
 Kind_of: Mapping[bool, Kind] = {False: "value", True: "tangent"}

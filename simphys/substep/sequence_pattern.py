@@ -138,13 +138,6 @@ def collect_sources(call: Call, found: dict[str, Source]) -> None:
         kind = {"second": "own"}.get(source.kind, source.kind)
         if kind in WORDS:
             continue
-        key = identifier(source.field)
-        if found.setdefault(key, Source(kind, source.field)).kind != kind:
-            constraint = f"{source.field} is {found[key].kind} everywhere"
+        if found.setdefault(source.field, Source(kind, source.field)).kind != kind:
+            constraint = f"{source.field} is {found[source.field].kind} everywhere"
             raise InputError(call.label, constraint, f"{name} takes it as {kind}", "Correct the declaration.")
-        call.sources[name] = source._replace(field=key)
-
-
-def identifier(name: str) -> str:
-    """Make a name for the text of a kernel."""
-    return name.replace(" ", "_")

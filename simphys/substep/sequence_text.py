@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .action import Site, Slot, size_name, zero_element
+from .pattern import Source
 from .program import Op, View
 from .scope import Scope
 from .sequence_call import Call, Ends, Frame, State
@@ -89,17 +90,20 @@ class Text:
 
     # --- calls
 
-    def replace(self, call: Call, ends: Ends, slots: Slots, base: str, found: list[str]) -> None:
+    def put_end(self, frame: Frame, slots: Slots, source: Source, ends: Ends, expression: str, base: str = "") -> None:
+        """Set the entry of the state that a source names, unless its element is none."""
+        with frame.guard(source, ends) as index:
+            self.put(slots, source.field, at(base, index), expression)
+
+    def replace(self, frame: Frame, call: Call, ends: Ends, slots: Slots, found: Sequence[str], base: str = "") -> None:
         """Write what a call returns to the entries that it replaces."""
-        for name, result in zip(call.replaced or (), found, strict=True):
-            source = call.sources[name]
-            self.put(slots, source.field, at(base, ends.at(source.kind)), result)
+        for source, result in zip(call.replaces, found, strict=True):
+            self.put_end(frame, slots, source, ends, result, base)
 
     def pull_call(self, frame: Frame, call: Call, ends: Ends, running: Slots) -> None:
         """Reverse a call that replaces entries of the state."""
-        read, replaced = self.reader(running), call.replaced or ()
-        places = [(call.sources[name].field, ends.at(call.sources[name].kind)) for name in replaced]
-        adjoints = [self.site.assign("adj", read(*place)) for place in places]
+        read = self.reader(running)
+        adjoints = [self.site.assign("adj", frame.read(source, ends, read)) for source in call.replaces]
         results = tuple(frame.run(call, ends)) if call.element.results_read(call.adjoint) else ()
         self.spread(frame, call, ends, running, frame.pull(call, ends, adjoints, results))
 
@@ -108,12 +112,11 @@ class Text:
         read = self.reader(running)
         for name, adj in found.items():
             source = call.sources[name]
-            index = ends.at(source.kind)
             if frame.wants(source):
-                frame.add(source, index, adj)
+                frame.add(source, ends, adj)
             elif source.field in self.pattern.state:
-                is_replaced = name in (call.replaced or ())
-                self.put(running, source.field, index, adj if is_replaced else f"{read(source.field, index)} + {adj}")
+                before = "" if name in (call.replaced or ()) else f"{read(source.field, ends.at(source.kind))} + "
+                self.put_end(frame, running, source, ends, f"{before}{adj}")
 
     # --- the passes
 

@@ -14,7 +14,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
 from simphys.rollout.generated import engine_of
 from simphys.simulator import Model, Record, Shape
-from simphys.substep import edges, per_element
+from simphys.substep import Parameters, Row, edges, per_element, rows
 
 from .contract import System
 
@@ -114,6 +114,24 @@ def jvp_flow(a, k, s, da, dk, ds):
     return (k + 3 * s * a * a) * da + a * dk + a * a * a * ds
 
 
+@element
+def mix(a, b, k, c):
+    return a + 0.1 * k * (b - a), b + c * a.dot(a) * b
+
+
+@mix.adjoint
+def adj_mix(a, b, k, c, adj_a, adj_b):
+    p = b.dot(adj_b)
+    adj_k, adj_c = 0.1 * (b - a).dot(adj_a), a.dot(a) * p
+    return (1 - 0.1 * k) * adj_a + 2 * c * p * a, 0.1 * k * adj_a + (1 + c * a.dot(a)) * adj_b, adj_k, adj_c
+
+
+@mix.tangent
+def jvp_mix(a, b, k, c, da, db, dk, dc):
+    da_new = da + 0.1 * dk * (b - a) + 0.1 * k * (db - da)
+    return da_new, db + (dc * a.dot(a) + 2 * c * a.dot(da)) * b + c * a.dot(a) * db
+
+
 Turn = per_element(
     turn, over="nodes", own={"x": "x", "v": "v", "k": "k"}, constant={"h": "h"}, results={"x": "x", "v": "v"}
 )
@@ -122,6 +140,9 @@ Drive = per_element(drive, over="nodes", own={"x": "x", "w": "w"}, gathered={"u"
 Stretch = per_element(stretch, over="edges", own={"k": "k"}, shared={"c": "c"})
 Pull = edges(pull, between={"d": "x", "u": "v"}, own={"k": "k"}, onto="pull")
 Flow = edges(flow, between={"a": "a"}, own={"k": "k"}, shared={"s": "s"}, onto="flow")
+
+MIX = Parameters(both={("a", "b"): "x"}, own={"k": "k"}, shared={"c": "c"})
+Mix = rows(state=("x",), kinds=[Row(mix, MIX, ("a", "b"), ends="ends")], over="nodes", sweeps="sweeps")
 
 
 @dataclass(frozen=True)
@@ -163,6 +184,7 @@ class RandomModel(Model):
     calls: tuple[Call, ...]
     controls: int
     dt: float = 0.1
+    sweeps: int = 2
 
     Params = Params
     State = State
@@ -203,6 +225,8 @@ def step(model: RandomModel, params: Params, state: State, control: Tensor | Non
                 vectors.append(Pull.apply(model, x, v, pick(springs, k)))
             case "flow":
                 numbers.append(Flow.apply(model, a, pick(springs, j), params.factor))
+            case "mix":
+                vectors.append(Mix.apply(model, x, pick(springs, j), params.factor))
             case "add":
                 vectors.append(x + v)
                 numbers.append(a - pick(numbers, i))
@@ -216,7 +240,7 @@ def step(model: RandomModel, params: Params, state: State, control: Tensor | Non
 
 RandomModel.bind(step=step, engine=engine_of(step))
 
-NAMES = ("turn", "tilt", "drive", "stretch", "pull", "flow", "add")
+NAMES = ("turn", "tilt", "drive", "stretch", "pull", "flow", "mix", "add")
 
 
 def draw(seed: int) -> tuple[System, int]:
