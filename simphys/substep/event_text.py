@@ -8,7 +8,7 @@ from .action import Site, size_name, zero_element
 from .pattern import Source
 from .program import Op
 from .scope import Scope
-from .sequence_call import ZERO, Call, Ends, Frame
+from .sequence_call import ZERO, Call, Ends, Frame, counts_of
 from .sequence_text import Slots, Text
 
 NEVER = 1e30
@@ -37,7 +37,7 @@ class EventText(Text):
 
     def __init__(self, site: Site, op: Op, scope: Scope) -> None:
         super().__init__(site, op, scope)
-        self.limit, self.sides = op.variant  # type: ignore[misc]
+        self.limit, self.sides = counts_of(op)
         self.size = size_name(op.domain)
         self.duration = scope.number(op, self.pattern.duration)
 

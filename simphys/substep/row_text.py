@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from .pattern import Source
-from .sequence_call import Ends, Frame
+from .sequence_call import Ends, Frame, counts_of
 from .sequence_text import Slots, Text
 
 
@@ -21,7 +21,7 @@ class RowText(Text):
     @contextmanager
     def rows(self, *, backward: bool = False) -> Iterator[None]:
         """Loop over the sweeps, the number `sweep`."""
-        sweeps = self.op.variant[0]  # type: ignore[index]
+        sweeps = counts_of(self.op)[0]
         with self.site.block(f"for turn in range({sweeps}):"):
             self.site.line(f"sweep = {sweeps} - 1 - turn" if backward else "sweep = turn")
             yield
@@ -29,7 +29,7 @@ class RowText(Text):
     @contextmanager
     def row(self, number: int, *, backward: bool = False) -> Iterator[tuple[Ends, str]]:
         """Loop over the rows of a kind; yields the elements, and the number of the act among those of all sweeps."""
-        count = self.op.variant[number + 1]  # type: ignore[index]
+        count = counts_of(self.op)[number + 1]
         relation = self.scope.relation(self.op, self.pattern.kinds[number][1])
         with self.site.block(f"for k in range({count}):"):
             row = self.site.assign("row", f"{count} - 1 - k" if backward else "k")

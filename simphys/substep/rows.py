@@ -25,7 +25,7 @@ from .program import Domain, Op, Value, View
 from .relation import read_relation
 from .row_text import RowText, saved_name
 from .scope import Scope, hidden
-from .sequence_call import Call, Parameters
+from .sequence_call import Call, Parameters, counts_of
 from .sequence_pattern import SequencePattern
 
 
@@ -72,7 +72,7 @@ class RowSequence(SequencePattern):
         sources = {name: Source("own", name) for name in state} | {name: Source("row", name) for name in kept}
         title = "".join([word.capitalize() for word in over.split("_")])
         self._set_up(f"{title}InRows", fields, [call for call, _ in self.kinds], sources)
-        self._ends = {}
+        self._ends: dict[str, str] = {}
         for call, ends in self.kinds:
             for source in call.sources.values():
                 if source.kind == "row" and self._ends.setdefault(source.field, ends) != ends:
@@ -84,7 +84,7 @@ class RowSequence(SequencePattern):
             raise InputError(self.source, "a row reads what is kept", ", ".join(missing), remedy)
 
     def cost_us(self, op: Op) -> float:
-        sweeps, *counts = op.variant  # type: ignore[misc]
+        sweeps, *counts = counts_of(op)
         return self.row_us * sweeps * sum(counts)
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
@@ -114,9 +114,9 @@ class RowSequence(SequencePattern):
 
     def make_work(self, op: Op) -> dict[str, Slot]:
         found = {name: Slot("adjoint", self._hidden(op, name, "along")) for name in self.state}
-        sweeps = op.variant[0]  # type: ignore[index]
+        sweeps, *counts = counts_of(op)
         for number, (call, _) in enumerate(self.kinds):
-            many = Domain(f"acts_of_kind_{number}", sweeps * op.variant[number + 1])  # type: ignore[index]
+            many = Domain(f"acts_of_kind_{number}", sweeps * counts[number])
             for source in call.replaces:
                 name = saved_name(number, source)
                 view = View(many, op.views[source.field].element)

@@ -27,7 +27,7 @@ from .function import declare
 from .pattern import Source
 from .program import WHOLE, Domain, Op, Value, View
 from .scope import Scope, hidden
-from .sequence_call import Call, Parameters, identifier
+from .sequence_call import Call, Parameters, counts_of, identifier
 from .sequence_pattern import SequencePattern
 
 
@@ -159,7 +159,7 @@ class EventSequence(SequencePattern):
 
     def make_history(self, op: Op, kind: Any) -> dict[str, Slot]:
         """Make slots for the state before each row, and for what the row is: time, kind, first, second."""
-        rows = Domain(f"rows_of_{op.domain.name}", op.variant[0] + 1)  # type: ignore[index]
+        rows = Domain(f"rows_of_{op.domain.name}", counts_of(op)[0] + 1)
         many = Domain(f"{op.domain.name}_of_rows", rows.size * op.domain.size)
         prefix = op.outputs[0].name if op.outputs else self.over
         found = {}
@@ -171,7 +171,7 @@ class EventSequence(SequencePattern):
 
     def make_saved(self, op: Op) -> dict[str, Slot]:
         """Make slots for what rows save: the entries of their first and second element that they replace."""
-        rows = Domain(f"rows_of_{op.domain.name}", op.variant[0] + 1)  # type: ignore[index]
+        rows = Domain(f"rows_of_{op.domain.name}", counts_of(op)[0] + 1)
         found = {}
         for kind in self.kinds:
             for source in kind.act.replaces:

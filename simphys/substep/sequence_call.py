@@ -44,6 +44,12 @@ class Parameters:
         return found | {p: Source("constant", identifier(name)) for p, name in self.constant.items()}
 
 
+def counts_of(op: Op) -> tuple[int, ...]:
+    """Return the counts of the model that the text depends on."""
+    assert isinstance(op.variant, tuple), "made with the sub-step"
+    return op.variant
+
+
 def identifier(name: str) -> str:
     """Make a name for the text of a kernel."""
     return name.replace(" ", "_")

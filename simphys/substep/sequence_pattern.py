@@ -77,7 +77,8 @@ class SequencePattern(Pattern):
         given = {n: Slot("adjoint", v) for n, v in zip(self.state, op.outputs, strict=True) if scope.has_adjoint(v)}
         history = self.make_work(op)
         reads = self._reads(op, scope)
-        running, targets = {}, {}
+        running: dict[str, Slot] = {}
+        targets: dict[str, Slot] = {}
         for name in self.state:
             value = op.inputs[name]
             assert isinstance(value, Value), "an array"

@@ -7,7 +7,7 @@ from typing import Any
 
 from .action import Site, Slot, size_name, zero_element
 from .pattern import Source
-from .program import Op, View
+from .program import Op, Value, View
 from .scope import Scope
 from .sequence_call import Call, Ends, Frame, State
 
@@ -19,7 +19,8 @@ class Text:
 
     def __init__(self, site: Site, op: Op, scope: Scope) -> None:
         self.site, self.op, self.scope, self.pattern = site, op, scope, op.pattern
-        self.given = self.reader({name: Slot("value", op.inputs[name]) for name in self.pattern.state})
+        values = {name: value for name, value in op.inputs.items() if isinstance(value, Value)}
+        self.given = self.reader({name: Slot("value", values[name]) for name in self.pattern.state})
 
     # --- reads and writes
 
@@ -40,7 +41,7 @@ class Text:
 
         def read(name: str, index: str) -> str:
             value, view = self.op.inputs[name], self.op.views[name]
-            if not self.scope.moves(value):
+            if not isinstance(value, Value) or not self.scope.moves(value):
                 return zero_element(view.element)
             return self.site.load_at(Slot("tangent", value), view, index)
 

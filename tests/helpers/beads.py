@@ -200,9 +200,9 @@ def make_beads(**options: Any) -> tuple[Beads, Params, State]:
 
     params = Params(
         wind=leaf([0.3, -0.2, 0.1]),
-        gravity=leaf(1.0),
+        gravity=leaf(1.1),
         size=leaf(0.05),
-        mass=leaf([1.0, 1.7, 0.6]),
+        mass=leaf([1.2, 1.7, 0.6]),
         restitution=leaf(0.8),
         floor=leaf([-0.3, 0.9]),
     )

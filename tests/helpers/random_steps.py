@@ -116,20 +116,19 @@ def jvp_flow(a, k, s, da, dk, ds):
 
 @element
 def mix(a, b, k, c):
-    return a + 0.1 * k * (b - a), b + c * a.dot(a) * b
+    return a + 0.1 * k * (b - a), b + 0.1 * c * ti.sin(a)
 
 
 @mix.adjoint
 def adj_mix(a, b, k, c, adj_a, adj_b):
-    p = b.dot(adj_b)
-    adj_k, adj_c = 0.1 * (b - a).dot(adj_a), a.dot(a) * p
-    return (1 - 0.1 * k) * adj_a + 2 * c * p * a, 0.1 * k * adj_a + (1 + c * a.dot(a)) * adj_b, adj_k, adj_c
+    adj_k, adj_c = 0.1 * (b - a).dot(adj_a), 0.1 * ti.sin(a).dot(adj_b)
+    return (1 - 0.1 * k) * adj_a + 0.1 * c * ti.cos(a) * adj_b, 0.1 * k * adj_a + adj_b, adj_k, adj_c
 
 
 @mix.tangent
 def jvp_mix(a, b, k, c, da, db, dk, dc):
     da_new = da + 0.1 * dk * (b - a) + 0.1 * k * (db - da)
-    return da_new, db + (dc * a.dot(a) + 2 * c * a.dot(da)) * b + c * a.dot(a) * db
+    return da_new, db + 0.1 * dc * ti.sin(a) + 0.1 * c * ti.cos(a) * da
 
 
 Turn = per_element(

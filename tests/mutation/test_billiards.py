@@ -53,7 +53,7 @@ def check_bounce(module: Any) -> None:
 def check_time_of_impact(module: Any) -> None:
     """Check times of impact of two balls, and of a ball and a cushion at either end of an axis."""
     options = 2.0, 1e-3, search.rounding()
-    pair = [[0.3, 0.4]], [[0.4, 0.3]], [0.05], [[0.6, 0.62]], [[0.02, -0.05]], [0.06], 0.3
+    pair = [[0.3, 0.4]], [[0.4, 0.3]], [0.05], [[0.6, 0.62]], [[-0.2, -0.25]], [0.06], 0.3
     made = alone.make_time_of_impact(module.time_of_impact)
     check(lambda *x: made.apply(None, *x, *options)[0], tuple([leaf(each) for each in pair]))
     made = alone.make_time_of_bounce(module.time_of_bounce)

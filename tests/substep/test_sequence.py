@@ -104,12 +104,12 @@ def test_an_element_that_nothing_hits_and_no_side() -> None:
     one = params.replace(wind=params.wind[:1], mass=params.mass[:1])
     inputs = (state.height[:1], state.speed[:1], *one.tensors())
     final = Fall.apply(alone, *inputs, 0.1)[0]
-    assert float(final.data[0]) == pytest.approx(0.1 + 0.1 * 0.6 - 0.5 * 0.01)
+    assert float(final.data[0]) == pytest.approx(0.1 + 0.1 * 0.6 - 0.5 * 1.1 * 0.01)
 
 
 def test_more_events_than_the_limit_give_what_is_not_a_number() -> None:
     """And so does a state that is not finite, after which no search runs."""
-    model, params, state = make_beads(limit=1)
+    model, params, state = make_beads(limit=1, dt=1.3)
     assert np.isnan(Fall.apply(model, *leaves(), 1.3)[0].data).all()
     with pytest.raises(BlowUp), no_grad():
         rollout(model, params, state, steps=10)

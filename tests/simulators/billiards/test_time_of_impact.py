@@ -49,11 +49,11 @@ def test_every_element_of_the_jacobian_is_right(i: int, j: int, deceleration: fl
 def test_a_partner_that_rests_before_the_impact_is_where_it_stopped() -> None:
     """Ball 1 stops after 0.1^2 / (2 0.5) = 0.01 m, at 0.2 s; ball 0 travels 0.29 m and is slowed all the way."""
     _, params, state = table([[0.0, 0.0], [0.38, 0.0]], [[1.0, 0.0], [0.1, 0.0]], deceleration=0.5, dt=1.0)
-    p = params
-    t = time_until(0, 1, *state.tensors(), p.radius, p.deceleration, p.lower, p.upper)[0]
+    p, x, v = params, state.position, state.velocity
+    t = time_until(0, 1, x, v, p.radius, p.deceleration, p.lower, p.upper)[0]
     assert float(t) == pytest.approx((1 - np.sqrt(1 - 2 * 0.5 * 0.29)) / 0.5, rel=1e-14)
     gradcheck(
         lambda x, v, a: time_until(0, 1, x, v, p.radius, a, p.lower, p.upper),
-        (*state.tensors(), p.deceleration),
+        (x, v, p.deceleration),
         tolerance=1e-7,
     )
