@@ -239,7 +239,7 @@ def step(model: RandomModel, params: Params, state: State, control: Tensor | Non
 
 RandomModel.bind(step=step, engine=engine_of(step))
 
-NAMES = ("turn", "tilt", "drive", "stretch", "pull", "flow", "mix", "add")
+NAMES = ("turn", "tilt", "drive", "stretch", "pull", "flow", "add")
 
 
 def draw(seed: int) -> tuple[System, int]:
@@ -247,15 +247,17 @@ def draw(seed: int) -> tuple[System, int]:
     random = np.random.default_rng(seed)
     n, dim, count = int(random.integers(2, 7)), int(random.integers(1, 4)), int(random.integers(1, 9))
     pairs = [random.choice(n, 2, replace=False) for _ in range(count)]
-    calls = tuple(
-        [
-            Call(str(random.choice(NAMES)), tuple([int(c) for c in random.integers(0, 100, 3)]))
-            for _ in range(random.integers(1, 7))
-        ]
-    )
+    calls = [
+        Call(str(random.choice(NAMES)), tuple([int(c) for c in random.integers(0, 100, 3)]))
+        for _ in range(random.integers(1, 7))
+    ]
+    others = np.random.default_rng([seed, 1])  # the other draws are those of steps without rows
+    if others.random() < 0.4:
+        choices = tuple([int(c) for c in others.integers(0, 100, 3)])
+        calls.insert(int(others.integers(0, len(calls) + 1)), Call("mix", choices))
     controls = int(random.integers(0, 3))
     picks = random.integers(-1, max(controls, 1), n).astype(np.int32) if controls else np.full(n, -1, np.int32)
-    model = RandomModel(np.array(pairs, np.int32), picks, dim, calls, controls)
+    model = RandomModel(np.array(pairs, np.int32), picks, dim, tuple(calls), controls)
     steps, batch = int(random.integers(1, 6)), int(random.choice([1, 1, 2, 3]))
 
     def make(shape: Shape) -> Tensor:

@@ -41,21 +41,14 @@ def rest_time(v, a):
     return time
 
 
-@ti.func
-def lost(v, a, t):
-    """Compute q, the fraction of its speed that a ball has lost."""
-    u, q = v.norm(), 0.0 * t
-    if a > 0 and a * t >= u:
-        q += 1
-    elif u > 0:
-        q = a * t / u
-    return q
-
-
 @element
 def flight(x, v, a, t):
-    q = lost(v, a, t)
-    return x + (ti.min(t, rest_time(v, a)) * (1 - 0.5 * q)) * v, (1 - q) * v
+    u, s, q = v.norm(), t, 0.0 * t
+    if a > 0 and a * t >= u:
+        s, q = u / a, q + 1
+    elif u > 0:
+        q = a * t / u
+    return x + (s * (1 - 0.5 * q)) * v, (1 - q) * v
 
 
 @ti.func

@@ -26,7 +26,6 @@ import numpy as np
 from simphys.autograd import runtime
 from simphys.autograd.kernels.runtime import ti
 
-from .flight import rest_time
 from .model import Billiards
 
 CLOSE = 64
@@ -83,9 +82,9 @@ def first_root(c0, c1, c2, c3, c4, end, near, slow, min_step):
 
 
 @ti.func
-def acceleration(v, a, t):
-    """Compute the acceleration at a time, from the velocity at the start."""
+def acceleration(v, a, rolls):
+    """Compute the acceleration of a ball with this velocity at the start, if it still rolls."""
     u, b = v.norm(), 0.0 * v
-    if u > 0 and t < rest_time(v, a):
+    if rolls and u > 0:
         b = (-a / u) * v
     return b

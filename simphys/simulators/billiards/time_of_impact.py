@@ -20,7 +20,7 @@ Piecewise-smooth Dynamical Systems, section 2.5). Without it, derivatives of pos
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
 
-from .flight import NEVER, adj_place, flight, jvp_flight, lost, rest_time
+from .flight import NEVER, adj_place, flight, jvp_flight, rest_time
 from .search import acceleration, first_root
 
 
@@ -40,7 +40,11 @@ def time_of_impact(x_i, v_i, r_i, x_j, v_j, r_j, a, end, min_step, rounding):
             if time == NEVER and until > begin:
                 y_i, u_i = flight(x_i, v_i, a, begin)
                 y_j, u_j = flight(x_j, v_j, a, begin)
-                y, w, b = y_i - y_j, u_i - u_j, acceleration(v_i, a, begin) - acceleration(v_j, a, begin)
+                y, w, b = (
+                    y_i - y_j,
+                    u_i - u_j,
+                    acceleration(v_i, a, begin < rest_i) - acceleration(v_j, a, begin < rest_j),
+                )
                 c0, c1, c2, c3, c4 = y.dot(y) - reach * reach, 2 * y.dot(w), w.dot(w) + y.dot(b), w.dot(b), b.dot(b)
                 s = 2 * reach
                 root, slack = first_root(c0, c1, c2, c3, 0.25 * c4, until - begin, s * near, s * slow, min_step)
@@ -106,18 +110,20 @@ def time_of_bounce(x, v, r, a, lower, upper, side, end, min_step, rounding):
 
 @time_of_bounce.adjoint
 def adj_time_of_bounce(x, v, r, a, lower, upper, side, end, min_step, rounding, time, slack, adj_time, adj_slack):
-    n = normal(side)
-    q = -adj_time / n.dot((1 - lost(v, a, time)) * v)
-    adj_v, adj_a = adj_place(v, a, time, q * n)
-    is_lower = ti.select(side % 2 == 0, 1.0, 0.0)
-    return q * n, adj_v, -q, adj_a, -is_lower * q * n, -(1 - is_lower) * q * n
+    n, u = normal(side), v.norm()
+    lost, e_n = a * time / u, n.dot(v) / u
+    q = -adj_time / ((1 - lost) * u * e_n)
+    adj_v = q * time * (n - 0.5 * lost * (n - e_n / u * v))
+    adj_wall, is_lower = -q * n, 1 - side % 2
+    return q * n, adj_v, -q, -0.5 * time * time * q * e_n, is_lower * adj_wall, (1 - is_lower) * adj_wall
 
 
 @time_of_bounce.tangent
 def jvp_time_of_bounce(
     x, v, r, a, lower, upper, side, end, min_step, rounding, time, slack, dx, dv, dr, da, dlower, dupper
 ):  # fmt: skip
-    n = normal(side)
-    rate = n.dot((1 - lost(v, a, time)) * v)
-    dy, _ = jvp_flight(x, v, a, time, dx, dv, da, 0.0)
-    return -(n.dot(dy - ti.select(side % 2 == 0, dlower, dupper)) - dr) / rate, 0.0
+    n, u = normal(side), v.norm()
+    lost, e_n = a * time / u, n.dot(v) / u
+    dwall = dlower + (side % 2) * (dupper - dlower)
+    dgap = n.dot(dx - dwall + time * dv) - 0.5 * time * lost * (n.dot(dv) - e_n / u * v.dot(dv))
+    return -(dgap - dr - 0.5 * time * time * da * e_n) / ((1 - lost) * u * e_n), 0.0
