@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from .action import Site, size_name, zero_element
@@ -9,7 +10,7 @@ from .pattern import Source
 from .program import Op
 from .scope import Scope
 from .sequence_call import ZERO, Call, Ends, Frame, counts_of
-from .sequence_text import Slots, Text
+from .sequence_text import Slots, Text, hidden_count
 
 NEVER = 1e30
 """Time that a search returns for elements that never meet [s]: later than any time that occurs."""
@@ -57,7 +58,7 @@ class EventText(Text):
                     continue
                 own = [name for name, source in kind.when.sources.items() if source.kind == "own"]
                 known = {name: frame.load(kind.when, name, Ends("i")) for name in own}
-                begin, count = ("0", str(self.sides)) if kind.has_side else ("i + 1", self.size)
+                begin, count = ("0", hidden_count(self.sides, self.size)) if kind.has_side else ("i + 1", self.size)
                 with site.block(f"for j in range({begin}, {count}):"):
                     time, uncertainty = frame.knowing(side="j").run(kind.when, Ends("i", "j"), known)
                     with site.block(f"if {time} <= {end} and {time} + {uncertainty} + {slack} < {row.time}:"):
@@ -178,22 +179,16 @@ class EventText(Text):
         """Reverse the motion of all elements; return the name of the adjoint of its time."""
         site, call = self.site, self.pattern.move
         adj_time = site.assign("adj_time", ZERO)
-        shared = [n for n, s in call.sources.items() if s.kind == "shared" and frame.wants(s)]
-        totals = {n: site.assign("total", zero_element(self.op.views[call.sources[n].field].element)) for n in shared}
         read = self.reader(running)
         with self.each():
             ends = Ends("k")
             adjoints = [site.assign("adj", read(call.sources[name].field, "k")) for name in call.replaced or ()]
             results = frame.run(call, ends) if call.element.results_read(call.adjoint) else ()
             found = frame.pull(call, ends, adjoints, results)
-            for name, total in totals.items():
-                site.line(f"{total} += {found.pop(name)}")
             times = [name for name, source in call.sources.items() if source.kind == "time"]
             for name in times:
                 site.line(f"{adj_time} += {found.pop(name)}")
             self.spread(frame, call, ends, running, found)
-        for name, total in totals.items():
-            frame.add(call.sources[name], Ends("0"), total)
         return adj_time
 
     def _pull_time(self, frame: Frame, running: Slots, row: Row, adj: str) -> None:
@@ -211,8 +206,8 @@ class EventText(Text):
         site = self.site
         self.copy(self.given, work)
         self.copy(self.read_tangents(), results)
-        frame = self.frame(work)
-        frame = Frame(site, self.op, self.scope, frame.state, self.reader(results))
+        self.shared = replace(self.shared, tangents=self.load_shared("tangent"))
+        frame = replace(self.frame(work), moved=self.reader(results))
         left, dleft = site.assign("left", self.duration), site.assign("dleft", ZERO)
         count, going = site.assign("count", "0"), site.assign("going", "1")
         with site.block(f"while {going} == 1:"):

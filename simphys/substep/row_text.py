@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
+from .action import size_name
 from .pattern import Source
-from .sequence_call import Ends, Frame, counts_of
-from .sequence_text import Slots, Text
+from .sequence_call import Ends, counts_of
+from .sequence_text import Slots, Text, hidden_count
 
 
 def saved_name(number: int, source: Source) -> str:
@@ -22,7 +24,7 @@ class RowText(Text):
     def rows(self, *, backward: bool = False) -> Iterator[None]:
         """Loop over the sweeps, the number `sweep`."""
         sweeps = counts_of(self.op)[0]
-        with self.site.block(f"for turn in range({sweeps}):"):
+        with self.site.block(f"for turn in range({hidden_count(sweeps, size_name(self.op.domain))}):"):
             self.site.line(f"sweep = {sweeps} - 1 - turn" if backward else "sweep = turn")
             yield
 
@@ -31,7 +33,7 @@ class RowText(Text):
         """Loop over the rows of a kind; yields the elements, and the number of the act among those of all sweeps."""
         count = counts_of(self.op)[number + 1]
         relation = self.scope.relation(self.op, self.pattern.kinds[number][1])
-        with self.site.block(f"for k in range({count}):"):
+        with self.site.block(f"for k in range({hidden_count(count, size_name(self.op.domain))}):"):
             row = self.site.assign("row", f"{count} - 1 - k" if backward else "k")
             first, second = (self.site.assign("end", f"{relation}[{row}][{end}]") for end in (0, 1))
             yield Ends(first, second, row), self.site.assign("act", f"sweep * {count} + {row}")
@@ -66,7 +68,8 @@ class RowText(Text):
     def tangent(self, work: Slots, results: Slots) -> None:
         self.copy(self.given, work)
         self.copy(self.read_tangents(), results)
-        frame = Frame(self.site, self.op, self.scope, self.frame(work).state, self.reader(results))
+        self.shared = replace(self.shared, tangents=self.load_shared("tangent"))
+        frame = replace(self.frame(work), moved=self.reader(results))
         with self.rows():
             for number, (call, _) in enumerate(self.pattern.kinds):
                 with self.row(number) as (ends, _):

@@ -121,6 +121,16 @@ State = Callable[[str, str], str]
 
 
 @dataclass(frozen=True)
+class Shared:
+    """Local variables of the inputs that all elements share, by field: read once, before all loops."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    tangents: Mapping[str, str] = field(default_factory=dict)
+    totals: dict[str, str] = field(default_factory=dict)
+    """Sums of adjoints, which are added to those of the inputs after all loops."""
+
+
+@dataclass(frozen=True)
 class Frame:
     """The place of a call in the text: the state that it sees, and the sequence's own numbers there."""
 
@@ -129,6 +139,7 @@ class Frame:
     scope: Scope
     state: State
     """Reads the values of the state."""
+    shared: Shared
     moved: State | None = None
     """Reads the tangents of the state, or its adjoints."""
     words: Mapping[str, str] = field(default_factory=dict)
@@ -153,6 +164,8 @@ class Frame:
         if not isinstance(value, Value):
             return self.scope.number(self.op, source.field)
         view = self.op.views[source.field]
+        if source.kind == "shared":
+            return (self.shared.tangents if tangent else self.shared.values)[source.field]
         if source.field in self.op.pattern.state:
             read = self.moved if tangent else self.state
             assert read is not None, "given for tangents"
@@ -217,6 +230,9 @@ class Frame:
 
     def add(self, source: Source, ends: Ends, expression: str) -> None:
         """Add to the adjoint of an input outside the state."""
+        if source.kind == "shared":
+            self.site.line(f"{self.shared.totals[source.field]} += {expression}")
+            return
         value = self.op.inputs[source.field]
         assert isinstance(value, Value), "numbers have no adjoint"
         slot, view = adjoint_slot(value), self.op.views[source.field]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .action import Site, Slot, size_name, zero_element
+from .action import Kind, Site, Slot, size_name, zero_element
 from .pattern import Source
 from .program import Op, Value, View
-from .scope import Scope
-from .sequence_call import Call, Ends, Frame, State
+from .scope import Scope, adjoint_slot
+from .sequence_call import Call, Ends, Frame, Shared, State
 
 Slots = Mapping[str, Slot]
 
@@ -21,12 +21,44 @@ class Text:
         self.site, self.op, self.scope, self.pattern = site, op, scope, op.pattern
         values = {name: value for name, value in op.inputs.items() if isinstance(value, Value)}
         self.given = self.reader({name: Slot("value", values[name]) for name in self.pattern.state})
+        self.shared = Shared(self.load_shared("value"))
+
+    # --- inputs that all elements share
+
+    def load_shared(self, kind: Kind) -> dict[str, str]:
+        """Read the shared inputs, or their tangents; those that are 0 take no memory."""
+        found = {}
+        for name, value in self._shared_values():
+            view, slot = self.op.views[name], Slot(kind, value)
+            if self.scope.is_zero(value) or (kind == "tangent" and not self.scope.moves(value)):
+                found[name] = zero_element(view.element)
+            else:
+                found[name] = self.site.assign(name, self.site.load_at(slot, view, "0"))
+        return found
+
+    def begin_totals(self) -> None:
+        """Begin sums of the adjoints of shared inputs."""
+        for name, value in self._shared_values():
+            if self.scope.wants(value):
+                self.shared.totals[name] = self.site.assign("total", zero_element(self.op.views[name].element))
+
+    def add_totals(self) -> None:
+        """Add the sums to the adjoints of the shared inputs."""
+        for name, value in self._shared_values():
+            if name in self.shared.totals:
+                slot, view = adjoint_slot(value), self.op.views[name]
+                now = self.site.load_at(slot, view, "0")
+                self.site.put(slot, view, "0", f"{now} + {self.shared.totals[name]}")
+
+    def _shared_values(self) -> list[tuple[str, Value]]:
+        sources = self.pattern.sources
+        return [(n, v) for n, v in self.op.inputs.items() if isinstance(v, Value) and sources[n].kind == "shared"]
 
     # --- reads and writes
 
     def frame(self, slots: Slots, base: str = "") -> Frame:
         """Make a frame whose state is in slots, behind an index."""
-        return Frame(self.site, self.op, self.scope, self.reader(slots, base))
+        return Frame(self.site, self.op, self.scope, self.reader(slots, base), self.shared)
 
     def reader(self, slots: Slots, base: str = "") -> State:
         """Make a function that reads entries of the state from slots, behind an index."""
@@ -80,9 +112,11 @@ class Text:
             return self.site.load_at(given[name], view, index) if name in given else zero_element(view.element)
 
         self.copy(begin, running)
+        self.begin_totals()
 
     def add_to_targets(self, running: Slots, targets: Slots) -> None:
-        """Add the adjoints of the state that enters to slots that hold a sum already."""
+        """Add the adjoints of the state that enters to slots that hold a sum already; and those of shared inputs."""
+        self.add_totals()
         for name, slot in targets.items():
             with self.each(field=name):
                 view = self.op.views[name]
@@ -132,6 +166,11 @@ class Text:
     def tangent(self, work: Slots, results: Slots) -> None:
         """Take the tangents of the state to those of the results, along with the state in `work`."""
         raise NotImplementedError
+
+
+def hidden_count(count: int, size: str) -> str:
+    """Expression of a count that the compiler does not know, so that it compiles a loop's body but once."""
+    return f"ti.min({count}, {count} + {size})"
 
 
 def at(base: str, index: str) -> str:
