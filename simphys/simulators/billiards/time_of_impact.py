@@ -84,27 +84,32 @@ def jvp_time_of_impact(
 
 
 @ti.func
+def is_upper(side):
+    """Return 1 for a cushion at the upper end of its axis, else 0."""
+    return ti.cast(side, ti.i32) & 1
+
+
+@ti.func
 def normal(side):
     """Return the direction away from a cushion."""
-    sign = 1.0 - 2.0 * (side % 2)
+    sign = 1.0 - 2.0 * is_upper(side)
     return ti.Vector([ti.select(side < 2, sign, 0.0), ti.select(side < 2, 0.0, sign)])
 
 
 @element
 def time_of_bounce(x, v, r, a, lower, upper, side, end, min_step, rounding):
     n, u = normal(side), v.norm()
-    near, slow = rounding * (ti.abs(x).max() + r), rounding * u
-    until = ti.min(rest_time(v, a), end)
+    slope, slow = n.dot(v), rounding * u
     time, uncertainty = NEVER + 0.0 * end, 0.0 * end
-    gap, slope = n.dot(x - ti.select(side % 2 == 0, lower, upper)) - r, n.dot(v)
-    if u > 0 and until > 0 and slope < -slow:
+    if slope < -slow:
+        gap = n.dot(x - ti.select(is_upper(side) == 0, lower, upper)) - r
+        until, near = ti.min(rest_time(v, a), end), rounding * (ti.abs(x).max() + r)
         bend = -a / u * slope
         square = slope * slope - 2 * bend * gap
         rate = ti.sqrt(ti.max(square, 0.0))
-        if rate > slow and square > 2 * near * bend:
-            t = 2 * gap / (rate - slope)
-            if t <= until + near / rate:
-                time, uncertainty = ti.min(ti.max(t, 0.0), until), near / rate
+        t = 2 * gap / (rate - slope)
+        if until > 0 and rate > slow and square > 2 * near * bend and t <= until + near / rate:
+            time, uncertainty = ti.min(ti.max(t, 0.0), until), near / rate
     return time, uncertainty
 
 
@@ -114,7 +119,7 @@ def adj_time_of_bounce(x, v, r, a, lower, upper, side, end, min_step, rounding, 
     lost, e_n = a * time / u, n.dot(v) / u
     q = -adj_time / ((1 - lost) * u * e_n)
     adj_v = q * time * (n - 0.5 * lost * (n - e_n / u * v))
-    adj_wall, is_lower = -q * n, 1 - side % 2
+    adj_wall, is_lower = -q * n, 1 - is_upper(side)
     return q * n, adj_v, -q, -0.5 * time * time * q * e_n, is_lower * adj_wall, (1 - is_lower) * adj_wall
 
 
@@ -124,6 +129,6 @@ def jvp_time_of_bounce(
 ):  # fmt: skip
     n, u = normal(side), v.norm()
     lost, e_n = a * time / u, n.dot(v) / u
-    dwall = dlower + (side % 2) * (dupper - dlower)
+    dwall = dlower + is_upper(side) * (dupper - dlower)
     dgap = n.dot(dx - dwall + time * dv) - 0.5 * time * lost * (n.dot(dv) - e_n / u * v.dot(dv))
     return -(dgap - dr - 0.5 * time * time * da * e_n) / ((1 - lost) * u * e_n), 0.0
