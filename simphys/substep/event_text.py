@@ -15,7 +15,7 @@ from .sequence_text import Slots, Text, hidden_count
 NEVER = 1e30
 """Time that a search returns for elements that never meet [s]: later than any time that occurs."""
 ROW = ("row_time", "row_kind", "row_first", "row_second")
-"""What a row is: when, of which kind (0 for none), which elements, or which element and side."""
+"""Data of a row: its time, its kind (0 for none), which elements, or which element and side."""
 
 
 def saved_name(source: Source) -> str:

@@ -1,4 +1,4 @@
-"""What patterns of rows that act in order have in common: their arrays, and a pass as one loop body."""
+"""Base of patterns of rows that act in order: their arrays, and a pass as one loop body."""
 
 from __future__ import annotations
 
