@@ -13,10 +13,17 @@ from .faces import faces
 from .grid import per_cell
 from .pairs import pairs
 from .per_element import per_element
+from .rows import Row, rows
+from .sequence import Event, Move, sequence, trace_of
+from .sequence_call import Parameters
 from .sides import sides
 from .total import total
 
 __all__ = [
+    "Event",
+    "Move",
+    "Parameters",
+    "Row",
     "concatenate",
     "dense",
     "edges",
@@ -25,6 +32,9 @@ __all__ = [
     "pairs",
     "per_cell",
     "per_element",
+    "rows",
+    "sequence",
     "sides",
     "total",
+    "trace_of",
 ]

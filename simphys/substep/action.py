@@ -163,6 +163,14 @@ class Site:
         self._known[slot] = self.assign(slot.value.name, expression)
         self._pending[slot] = view
 
+    def put(self, slot: Slot, view: View, index: str, expression: str) -> None:
+        """Set the element at any index at once, in a body whose parts run in order."""
+        place = self._places[slot]
+        name = self.assign("put", expression)
+        parts = split_element(name, view.element, whole=not place.by_component)
+        for at, part in zip(_addresses(place, view, index), parts, strict=True):
+            self.line(f"{place.array}[{at}] = {part}")
+
     def add(self, slot: Slot, view: View, expression: str) -> None:
         """Add to the element at the loop's own index."""
         self.store(slot, view, f"{self.load(slot, view)} + {expression}")

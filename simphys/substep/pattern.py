@@ -71,6 +71,9 @@ class Pattern(ABC):
     is_cheap = True
     """True if the results take so little time that they are computed again for the adjoint, rather than stored."""
 
+    is_serial = False
+    """True if it takes one thing after the other: an engine of such sub-steps alone runs each member on one thread."""
+
     @property
     def reads_results(self) -> bool:
         """True if the adjoint or the tangent takes the results."""

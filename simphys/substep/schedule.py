@@ -105,11 +105,11 @@ def _recycle_clears(actions: Sequence[Action]) -> list[Action]:
 
 
 def find_locals(groups: Sequence[Group], memory: Collection[Slot]) -> set[Slot]:
-    """Find the slots that need no memory: those of one loop alone, apart from slots that are in `memory`."""
+    """Find the slots that need no memory: those of one loop's own index alone, apart from slots in `memory`."""
     uses: dict[Slot, int] = {}
     for group in groups:
         for slot in group.slots():
-            uses[slot] = uses.get(slot, 0) + 1
+            uses[slot] = uses.get(slot, 0) + (1 if _access(group, slot) == "own" else 2)
     return {slot for slot, count in uses.items() if count == 1 and slot not in memory and slot.kind != "sum"}
 
 

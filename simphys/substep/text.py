@@ -136,8 +136,8 @@ def domains_of(groups: Sequence[Group]) -> list[Domain]:
 
 
 def acts_on_whole(groups: Sequence[Group]) -> bool:
-    """True if no loop goes over elements: all of them act on the system as a whole."""
-    return all([group.domain == WHOLE for group in groups])
+    """True if no loop goes over elements: all of them act on the system as a whole, and none goes over parts of it."""
+    return all([group.domain == WHOLE and not group.heavy for group in groups])
 
 
 def index_type(array: Array) -> str:

@@ -14,7 +14,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
 from simphys.rollout.generated import engine_of
 from simphys.simulator import Model, Record, Shape
-from simphys.substep import edges, per_element
+from simphys.substep import Parameters, Row, edges, per_element, rows
 
 from .contract import System
 
@@ -114,6 +114,23 @@ def jvp_flow(a, k, s, da, dk, ds):
     return (k + 3 * s * a * a) * da + a * dk + a * a * a * ds
 
 
+@element
+def mix(a, b, k, c):
+    return a + 0.1 * k * (b - a), b + 0.1 * c * ti.sin(a)
+
+
+@mix.adjoint
+def adj_mix(a, b, k, c, adj_a, adj_b):
+    adj_k, adj_c = 0.1 * (b - a).dot(adj_a), 0.1 * ti.sin(a).dot(adj_b)
+    return (1 - 0.1 * k) * adj_a + 0.1 * c * ti.cos(a) * adj_b, 0.1 * k * adj_a + adj_b, adj_k, adj_c
+
+
+@mix.tangent
+def jvp_mix(a, b, k, c, da, db, dk, dc):
+    da_new = da + 0.1 * dk * (b - a) + 0.1 * k * (db - da)
+    return da_new, db + 0.1 * dc * ti.sin(a) + 0.1 * c * ti.cos(a) * da
+
+
 Turn = per_element(
     turn, over="nodes", own={"x": "x", "v": "v", "k": "k"}, constant={"h": "h"}, results={"x": "x", "v": "v"}
 )
@@ -122,6 +139,9 @@ Drive = per_element(drive, over="nodes", own={"x": "x", "w": "w"}, gathered={"u"
 Stretch = per_element(stretch, over="edges", own={"k": "k"}, shared={"c": "c"})
 Pull = edges(pull, between={"d": "x", "u": "v"}, own={"k": "k"}, onto="pull")
 Flow = edges(flow, between={"a": "a"}, own={"k": "k"}, shared={"s": "s"}, onto="flow")
+
+MIX = Parameters(both={("a", "b"): "x"}, own={"k": "k"}, shared={"c": "c"})
+Mix = rows(state=("x",), kinds=[Row(mix, MIX, ("a", "b"), ends="ends")], over="nodes", sweeps="sweeps")
 
 
 @dataclass(frozen=True)
@@ -163,6 +183,7 @@ class RandomModel(Model):
     calls: tuple[Call, ...]
     controls: int
     dt: float = 0.1
+    sweeps: int = 2
 
     Params = Params
     State = State
@@ -203,6 +224,8 @@ def step(model: RandomModel, params: Params, state: State, control: Tensor | Non
                 vectors.append(Pull.apply(model, x, v, pick(springs, k)))
             case "flow":
                 numbers.append(Flow.apply(model, a, pick(springs, j), params.factor))
+            case "mix":
+                vectors.append(Mix.apply(model, x, pick(springs, j), params.factor))
             case "add":
                 vectors.append(x + v)
                 numbers.append(a - pick(numbers, i))
@@ -224,15 +247,17 @@ def draw(seed: int) -> tuple[System, int]:
     random = np.random.default_rng(seed)
     n, dim, count = int(random.integers(2, 7)), int(random.integers(1, 4)), int(random.integers(1, 9))
     pairs = [random.choice(n, 2, replace=False) for _ in range(count)]
-    calls = tuple(
-        [
-            Call(str(random.choice(NAMES)), tuple([int(c) for c in random.integers(0, 100, 3)]))
-            for _ in range(random.integers(1, 7))
-        ]
-    )
+    calls = [
+        Call(str(random.choice(NAMES)), tuple([int(c) for c in random.integers(0, 100, 3)]))
+        for _ in range(random.integers(1, 7))
+    ]
+    others = np.random.default_rng([seed, 1])  # the other draws are those of steps without rows
+    if others.random() < 0.4:
+        choices = tuple([int(c) for c in others.integers(0, 100, 3)])
+        calls.insert(int(others.integers(0, len(calls) + 1)), Call("mix", choices))
     controls = int(random.integers(0, 3))
     picks = random.integers(-1, max(controls, 1), n).astype(np.int32) if controls else np.full(n, -1, np.int32)
-    model = RandomModel(np.array(pairs, np.int32), picks, dim, calls, controls)
+    model = RandomModel(np.array(pairs, np.int32), picks, dim, tuple(calls), controls)
     steps, batch = int(random.integers(1, 6)), int(random.choice([1, 1, 2, 3]))
 
     def make(shape: Shape) -> Tensor:

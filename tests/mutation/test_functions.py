@@ -153,7 +153,6 @@ ELSEWHERE = {
     "nn/fused.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
     "wave/layer_loops.py: kernels.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
     "wave/loops.py: kernels.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
-    "billiards/fused_tangent.py: tangent_kernel.*": "calls tangents by indices; held by tangent = adjoint of a horizon",
     "rigid/sweeps.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by gradcheck of Solve",
     "rigid/sweeps_tangent.py: loops.*": "likewise",
     "rigid/fused_adjoint.py: adj_drift_to_stage.*": "moves adjoints to the loops of drift; held by nested = fused",

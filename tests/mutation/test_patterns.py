@@ -15,7 +15,7 @@ from simphys.simulator import Shape
 from simphys.simulators.heat.conduction import Conduction
 from simphys.substep import function
 
-from ..helpers import random_steps
+from ..helpers import beads, random_steps, sweeps
 from ..helpers.random_steps import Call, Params, State
 from ..simulators.heat.systems import PLANE, make_system
 from .sweep import Sweep, stale
@@ -65,6 +65,35 @@ def generated(module: Any) -> None:
     dot_product_test(final, inputs, tolerance=1e-11)
 
 
+def events(module: Any) -> None:
+    """Check a sequence of events."""
+    _, params, state = beads.make_beads()
+
+    def fall(*inputs: Tensor) -> Any:
+        return module.Fall.apply(beads.Beads(), *inputs, 1.3)
+
+    inputs = *state.tensors(), *params.tensors()
+    gradcheck(fall, inputs, mode="projected")
+    dot_product_test(fall, inputs, tolerance=1e-11)
+
+
+def listed_rows(module: Any) -> None:
+    """Check rows in sweeps."""
+    model, params, state = sweeps.make_chain()
+
+    def solve(*inputs: Tensor) -> Any:
+        return module.Solve.apply(model, *inputs)
+
+    inputs = *state.tensors(), *params.tensors()
+    gradcheck(solve, inputs, mode="projected")
+    dot_product_test(solve, inputs, tolerance=1e-11)
+
+
+EQUIVALENT = {
+    "*_contact: s - 0.5 * u / w > 0 -> s - 0.5 * u / w >= 0": "an impulse that is exactly 0",
+}
+
+
 def function_of_a_pattern(module: Any) -> None:
     """Check the Function that the module makes of a pattern."""
     made = module.declare(random_steps.Turn.pattern)
@@ -88,7 +117,10 @@ SWEEPS = [
     Sweep(random_steps, ("adj_stretch", "jvp_stretch"), check_of("Stretch", EDGES, ())),
     Sweep(random_steps, ("adj_pull", "jvp_pull"), check_of("Pull", VECTORS, VECTORS, EDGES)),
     Sweep(random_steps, ("adj_flow", "jvp_flow"), check_of("Flow", NUMBERS, EDGES, ())),
+    Sweep(random_steps, ("adj_mix", "jvp_mix"), check_of("Mix", VECTORS, EDGES, ())),
     Sweep(random_steps, ("adj_pull", "adj_drive", "jvp_flow"), generated),
+    Sweep(beads, ("adj_*", "jvp_*"), events),
+    Sweep(sweeps, ("adj_*", "jvp_*"), listed_rows, equivalent=EQUIVALENT),
     Sweep(function, ("Substep.backward", "Substep.jvp"), function_of_a_pattern, errors=(*ERRORS, KeyError, TypeError)),
 ]
 

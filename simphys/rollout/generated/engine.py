@@ -92,6 +92,8 @@ class GeneratedEngine(Engine):
         requires is a choice that depends on the size of the system alone.
         """
         chosen = runtime.settings()
+        if all([op.pattern.is_serial for op in self._program.ops]):
+            return False
         if chosen.on_gpu:
             return sum([op.domain.size for op in self._program.ops]) > GPU_SERIAL
         if deterministic:

@@ -1,6 +1,7 @@
-"""Billiards: start with step.py, the nested step; engine.py runs the same physics in fused loops."""
+"""Billiards: start with step.py, the nested step."""
 
-from .engine import BilliardsEngine
+from simphys.rollout.generated import engine_of
+
 from .events import explain_endless_impacts, find_events
 from .model import Billiards, Params, State, check_params
 from .step import step
@@ -8,5 +9,5 @@ from .step import step
 __all__ = ["Billiards", "Params", "State", "step"]
 
 Billiards.bind(
-    step=step, engine=BilliardsEngine, check=check_params, events=find_events, advice=explain_endless_impacts
+    step=step, engine=engine_of(step), check=check_params, events=find_events, advice=explain_endless_impacts
 )

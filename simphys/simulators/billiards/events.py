@@ -17,19 +17,17 @@ the last state. Two events count as near each other if rounding could not distin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from simphys.autograd import no_grad, runtime, tensor
+from simphys.autograd import runtime, tensor
 from simphys.simulator import Array, Arrays
 from simphys.simulator.events import Event
 
 from . import search
-from .flight import Flight
-from .model import Billiards, Params
-from .step import describe_endless_impacts, strike
+from .legs import Leg, describe_endless_impacts, trace_legs
+from .model import Billiards, Params, State
 
 GRAZE = "a graze: the partners approach at almost zero speed, and slightly to the side they miss each other"
 NEAR_MISS = "a near miss: slightly to the side they touch"
@@ -43,32 +41,12 @@ NEAR = 4.0
 """Depth of a graze, or distance of a near miss, in units of the search's tolerance."""
 
 
-@dataclass(frozen=True)
-class Leg:
-    """Motion of the balls between two impacts."""
-
-    position: Array
-    """Positions at its start, [n, 2]."""
-    velocity: Array
-    time: float
-    """Duration [s]."""
-    collision: tuple[int, int] | None
-    """Ball and partner that collide at its end; None if it ends with the step."""
-
-    def at(self, deceleration: float, time: float) -> tuple[Array, Array]:
-        """Return position and velocity at a time from the start of the leg."""
-        speed = np.linalg.norm(self.velocity, axis=1)
-        rest = speed / deceleration if deceleration > 0 else np.full(len(speed), np.inf)
-        span = np.minimum(time, rest)
-        lost = np.divide(span, rest, out=np.zeros(len(speed)), where=rest > 0)
-        return self.position + (span * (1 - lost / 2))[:, None] * self.velocity, (1 - lost)[:, None] * self.velocity
-
-
 def find_events(model: Billiards, params: Arrays, states: Arrays, control: Array | None = None) -> tuple[Event, ...]:
     """Return the events of a motion with these states [rows, n, 2], in the order of time."""
     watch = _EventCollector(model, params, len(states["position"]) - 1)
     for step in range(watch.steps):
-        for leg in _trace_legs(model, watch.params, states["position"][step], states["velocity"][step]):
+        state = _as_state({name: values[step] for name, values in states.items()})
+        for leg in trace_legs(model, watch.params, state):
             watch.add(step, leg)
     return tuple(sorted(watch.found, key=lambda event: event.time))
 
@@ -76,12 +54,10 @@ def find_events(model: Billiards, params: Arrays, states: Arrays, control: Array
 def explain_endless_impacts(model: Billiards, params: Arrays, state: Arrays) -> str:
     """Name the balls whose impacts do not end in the step from this state, and suggest what to do."""
     given = _as_params(params)
-    legs = list(_trace_legs(model, given, state["position"], state["velocity"]))
-    if len(legs) <= model.max_impacts or legs[-1].collision is None:
+    endless = describe_endless_impacts(model, given, trace_legs(model, given, _as_state(state)))
+    if endless is None:
         return "Impacts have an end here: look at the start, the masses and the velocities."
-    constraint, found, remedy = describe_endless_impacts(
-        model, given, *legs[-1].collision, sum([leg.time for leg in legs])
-    )
+    constraint, found, remedy = endless
     return f"There may be {constraint}; found were {found}. {remedy}"
 
 
@@ -89,23 +65,8 @@ def _as_params(params: Arrays) -> Params:
     return Params(**{name: tensor(values.astype(runtime.real_dtype())) for name, values in params.items()})
 
 
-def _trace_legs(model: Billiards, params: Params, position: Array, velocity: Array) -> Iterator[Leg]:
-    """Yield the legs of a step from this state: at most one more than the limit of impacts."""
-    real, left = runtime.real_dtype(), model.dt
-    x, v = tensor(position.astype(real)), tensor(velocity.astype(real))
-    walls, a = search.stack_walls(params.lower.data, params.upper.data), float(params.deceleration)
-    for _ in range(model.max_impacts + 1):
-        collision = search.first_impact(model, x.data, v.data, params.radius.data, walls, a, left)
-        time = left if collision is None else collision.time
-        start = x.data.astype(np.float64), v.data.astype(np.float64)
-        if collision is None:
-            yield Leg(*start, time, None)
-            return
-        yield Leg(*start, time, (collision.ball, collision.partner))
-        with no_grad():
-            x, v = Flight.apply(x, v, params.deceleration, tensor(np.asarray(time, real)))
-            v = strike(model, params, collision.ball, collision.partner, x, v)
-        left -= time
+def _as_state(state: Arrays) -> State:
+    return State(**{name: tensor(values.astype(runtime.real_dtype())) for name, values in state.items()})
 
 
 class _EventCollector:
@@ -115,7 +76,7 @@ class _EventCollector:
         self.model, self.params, self.steps = model, _as_params(params), steps
         self.found: list[Event] = []
         self._a, self._radius = float(params["deceleration"]), np.asarray(params["radius"], np.float64)
-        self._walls = search.stack_walls(params["lower"], params["upper"]).astype(np.float64)
+        self._walls = np.stack([params["lower"], params["upper"]], axis=-1).reshape(-1).astype(np.float64)
         pairs = [(i, j) for i in range(model.balls) for j in range(i + 1, model.partners)]
         self._pairs = np.array(pairs, np.int64).reshape(-1, 2).T
         self._other = np.where(self._pairs[1] < model.balls, self._pairs[1], self._pairs[0])

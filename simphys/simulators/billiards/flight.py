@@ -24,142 +24,92 @@ t without a deceleration. For a < 0 the first form continues, so that derivative
 Source: Coulomb friction, a deceleration independent of speed, integrated in time.
 """
 
-import functools
-from types import SimpleNamespace
-from typing import Any, no_type_check
-
-import numpy as np
-
-from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.element import element
+from simphys.substep import per_element
 
 NEVER = 1e30
 """Rest time of a ball without deceleration [s]: later than any time that occurs."""
 
 
-@functools.cache
-@no_type_check
-def functions(real: Any) -> SimpleNamespace:
-    """Return the element functions of one ball."""
-    vec = ti.types.vector(2, real)
+@ti.func
+def rest_time(v, a):
+    """Compute the time at which a ball comes to rest."""
+    time = NEVER + 0.0 * a
+    if a > 0:
+        time = v.norm() / a
+    return time
 
-    @ti.func
-    def rest_time(v: vec, a: real) -> real:
-        time = real(NEVER)
-        if a > 0:
-            time = v.norm() / a
-        return time
 
-    @ti.func
-    def flight(x: vec, v: vec, a: real, t: real):
-        u, s, q = v.norm(), t, real(0.0)
-        if a > 0 and a * t >= u:
-            s, q = u / a, real(1.0)
-        elif u > 0:
-            q = a * t / u
-        return x + (s * (1 - 0.5 * q)) * v, (1 - q) * v
+@element
+def flight(x, v, a, t):
+    u, s, q = v.norm(), t, 0.0 * t
+    if a > 0 and a * t >= u:
+        s, q = u / a, q + 1
+    elif u > 0:
+        q = a * t / u
+    return x + (s * (1 - 0.5 * q)) * v, (1 - q) * v
 
-    @ti.func
-    def adj_flight(v: vec, a: real, t: real, g: vec, h: vec):
-        u = v.norm()
-        e = vec(0.0)
+
+@ti.func
+def direction(v):
+    """Compute the unit vector along v, 0 for 0."""
+    e = v
+    if v.norm() > 0:
+        e = v / v.norm()
+    return e
+
+
+@ti.func
+def adj_place(v, a, t, g):
+    """Compute the adjoints of v and a for that of x', g, alone."""
+    u, e = v.norm(), direction(v)
+    along = e.dot(g)
+    gv, ga = t * g, -0.5 * t * t * along
+    if a > 0 and a * t >= u:
+        gv = (u * g + along * v) / (2 * a)
+        ga = -u * u * along / (2 * a * a)
+    elif u > 0:
+        gv -= (0.5 * a * t * t / u) * (g - along * e)
+    return gv, ga
+
+
+@flight.adjoint
+def adj_flight(x, v, a, t, adj_x, adj_v):
+    u, e = v.norm(), direction(v)
+    gv, ga = adj_place(v, a, t, adj_x)
+    along, gt = e.dot(adj_v), v.dot(adj_x)
+    if a > 0 and a * t >= u:
+        gt = 0.0
+    else:
+        gv += adj_v
+        ga -= t * along
+        gt -= a * (t * e.dot(adj_x) + along)
         if u > 0:
-            e = v / u
-        adj_v, adj_a, adj_t = vec(0.0), real(0.0), real(0.0)
-        if a > 0 and a * t >= u:
-            adj_v = (u * g + e.dot(g) * v) / (2 * a)
-            adj_a = -u * v.dot(g) / (2 * a * a)
-        else:
-            p = h + 0.5 * t * g
-            e_p = e.dot(p)
-            adj_v = t * g + h
-            if u > 0:
-                adj_v -= (a * t / u) * (p - e_p * e)
-            adj_a = -t * e_p
-            adj_t = v.dot(g) - a * t * e.dot(g) - a * e.dot(h)
-        return adj_v, adj_a, adj_t
-
-    @ti.func
-    def jvp_flight(v: vec, a: real, t: real, dx: vec, dv: vec, da: real, dt: real):
-        u = v.norm()
-        e, de = vec(0.0), vec(0.0)
-        if u > 0:
-            e = v / u
-            de = (dv - e.dot(dv) * e) / u
-        dx_new, dv_new = dx, vec(0.0)
-        if a > 0 and a * t >= u:
-            dx_new += (u * dv + e.dot(dv) * v) / (2 * a) - (0.5 * u * da / (a * a)) * v
-        else:
-            dv_new = dv - (t * da + a * dt) * e - (a * t) * de
-            dx_new += t * dv + dt * (v - (a * t) * e) - (0.5 * t * t) * (da * e + a * de)
-        return dx_new, dv_new
-
-    return SimpleNamespace(rest_time=rest_time, flight=flight, adj_flight=adj_flight, jvp_flight=jvp_flight)
+            gv -= (a * t / u) * (adj_v - along * e)
+    return adj_x, gv, ga, gt
 
 
-@functools.cache
-@no_type_check
-def kernels(real: Any) -> SimpleNamespace:
-    """Return the kernels of the nested sub-step: loops over balls."""
-    vec = ti.types.vector(2, real)
-    f = functions(real)
-    vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
-
-    @kernel
-    def forward(x: vectors, v: vectors, a: real, t: real, n: ti.i32, x_new: vectors, v_new: vectors):
-        ti.loop_config(serialize=True)
-        for i in range(n):
-            x_new[i], v_new[i] = f.flight(x[i], v[i], a, t)
-
-    @kernel
-    def adjoint(
-        v: vectors, a: real, t: real, n: ti.i32, adj_x_new: vectors, adj_v_new: vectors,
-        adj_v: vectors, adj_a: reals, adj_t: reals,
-    ):  # fmt: skip
-        ti.loop_config(serialize=True)
-        for i in range(n):
-            adj_v[i], adj_a[i], adj_t[i] = f.adj_flight(v[i], a, t, adj_x_new[i], adj_v_new[i])
-
-    @kernel
-    def tangent(
-        v: vectors, a: real, t: real, n: ti.i32, dx: vectors, dv: vectors, da: real, dt: real,
-        dx_new: vectors, dv_new: vectors,
-    ):  # fmt: skip
-        ti.loop_config(serialize=True)
-        for i in range(n):
-            dx_new[i], dv_new[i] = f.jvp_flight(v[i], a, t, dx[i], dv[i], da, dt)
-
-    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+@flight.tangent
+def jvp_flight(x, v, a, t, dx, dv, da, dt):
+    u, e = v.norm(), direction(v)
+    de = v
+    if u > 0:
+        de = (dv - e.dot(dv) * e) / u
+    dx_new, dv_new = dx, dv - (t * da + a * dt) * e - (a * t) * de
+    if a > 0 and a * t >= u:
+        dx_new += (u * dv + e.dot(dv) * v) / (2 * a) - (0.5 * u * da / (a * a)) * v
+        dv_new *= 0.0
+    else:
+        dx_new += t * dv + dt * (v - (a * t) * e) - (0.5 * t * t) * (da * e + a * de)
+    return dx_new, dv_new
 
 
-class Flight(Function):
-    """Positions and velocities, both [n, 2], after a flight of `time` [] at `deceleration` []. Saved: all but x."""
-
-    @staticmethod
-    def forward(
-        ctx: Context, position: Tensor, velocity: Tensor, deceleration: Tensor, time: Tensor
-    ) -> tuple[Any, Any]:
-        ctx.save_for_backward(velocity, deceleration, time)
-        x_new, v_new = np.empty_like(position.data), np.empty_like(velocity.data)
-        n = position.shape[0]
-        kernels(runtime.real()).forward(position, velocity, float(deceleration), float(time), n, x_new, v_new)
-        return x_new, v_new
-
-    @staticmethod
-    def backward(ctx: Context, adj_x_new: Tensor, adj_v_new: Tensor) -> tuple[Any, ...]:
-        velocity, deceleration, time = ctx.saved_tensors
-        n = velocity.shape[0]
-        adj_v, adj_a, adj_t = np.empty_like(velocity.data), np.empty(n, velocity.dtype), np.empty(n, velocity.dtype)
-        kernels(runtime.real()).adjoint(
-            velocity, float(deceleration), float(time), n, adj_x_new, adj_v_new, adj_v, adj_a, adj_t
-        )
-        return adj_x_new, adj_v, adj_a.sum(), adj_t.sum()
-
-    @staticmethod
-    def jvp(ctx: Context, dx: Any, dv: Any, da: Any, dt: Any) -> tuple[Any, Any]:
-        velocity, deceleration, time = ctx.saved_tensors
-        dx_new, dv_new = np.empty_like(velocity.data), np.empty_like(velocity.data)
-        kernels(runtime.real()).tangent(
-            velocity, float(deceleration), float(time), len(dv), dx, dv, float(da), float(dt), dx_new, dv_new
-        )
-        return dx_new, dv_new
+Flight = per_element(
+    flight,
+    over="balls",
+    own={"x": "position", "v": "velocity"},
+    shared={"a": "deceleration", "t": "time"},
+    results={"position": "x", "velocity": "v"},
+)
+"""Positions and velocities, both [n, 2], after a flight of `time` [] at `deceleration` []."""

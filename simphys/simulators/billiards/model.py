@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,6 @@ from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.simulator import Arrays, Bodies, Model, Record, Shape
 from simphys.simulator.physical import require_positive
-
-if TYPE_CHECKING:
-    pass
 
 SIDES = ("left", "right", "lower", "upper")
 """Names of the cushions by number: lower and upper end of the first axis, then of the second axis."""
@@ -79,9 +75,14 @@ class Billiards(Model):
             raise InputError("Billiards.dt", "must be positive and finite", self.dt, "Give a time step [s].")
 
     @property
+    def sides(self) -> int:
+        """Number of cushions."""
+        return len(SIDES) if self.cushions else 0
+
+    @property
     def partners(self) -> int:
         """Number of possible collision partners of a ball: the balls, then the cushions in the order of SIDES."""
-        return self.balls + (len(SIDES) if self.cushions else 0)
+        return self.balls + self.sides
 
     def name_of(self, partner: int) -> str:
         """Return the partner's name for messages: a ball or a cushion."""
@@ -98,12 +99,6 @@ class Billiards(Model):
     def describe_bodies(self, params: Arrays) -> Bodies:
         """Discs, all of them free, with the radii of these parameters."""
         return Bodies(pinned=np.zeros(self.balls, dtype=bool), own=self.balls, radius=np.array(params["radius"], float))
-
-
-BALL_US = 0.03
-"""Serial cost [us] of a ball's flight through a step."""
-PAIR_US = 0.004
-"""Serial cost [us] of checking whether two balls collide in a step."""
 
 
 def check_params(params: Arrays) -> None:

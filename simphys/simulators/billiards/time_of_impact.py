@@ -17,163 +17,118 @@ Together with the flights before and after and the impact between, this is the s
 Piecewise-smooth Dynamical Systems, section 2.5). Without it, derivatives of positions after the impact are wrong.
 """
 
-import functools
-from types import SimpleNamespace
-from typing import Any, no_type_check
-
-import numpy as np
-
-from simphys.autograd import Context, Function, Tensor, kernel, record, runtime
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.element import element
 
-from . import arrays, flight, search
-from .model import Billiards
-
-AHEAD = 2.0
-"""Length of the search interval in time steps: longer than the one step in which the impact was found."""
+from .flight import NEVER, adj_place, flight, jvp_flight, rest_time
+from .search import acceleration, first_root
 
 
-@functools.cache
-@no_type_check
-def functions(real: Any) -> SimpleNamespace:
-    """Return the element functions of one pair of partners."""
-    vec = ti.types.vector(2, real)
-    fly = flight.functions(real)
-
-    @ti.func
-    def approach(x_i: vec, v_i: vec, x_j: vec, v_j: vec, side):
-        """Normal towards ball i, and rate of the gap; `side` is a cushion's number, or negative for another ball."""
-        n, u = vec(0.0), v_i
-        if side < 0:
-            n = (x_i - x_j) / (x_i - x_j).norm()
-            u = v_i - v_j
-        else:
-            n[side // 2] = 1 - 2 * (side % 2)
-        return n, n.dot(u)
-
-    @ti.func
-    def adj_time_of_impact(n: vec, w: real, g: real):
-        """Adjoints of x_i and r_i; those of a partner are -q n and -q, that of a cushion is -q n along its axis."""
-        q = -g / w
-        return q * n, -q
-
-    @ti.func
-    def jvp_time_of_impact(n: vec, w: real, dx: vec, dr: real) -> real:
-        """Tangent, for the tangents of x_i less x_j or the cushion's coordinate, and of the sum of the radii."""
-        return -(n.dot(dx) - dr) / w
-
-    @ti.func
-    def jvp_collision(
-        balls: ti.template(), a, i, o, side, t, dballs: ti.template(), dtable: ti.template()
-    ) -> real:  # fmt: skip
-        """Tangent of the time after which ball i hits ball o or the cushion `side`, from that of the state before."""
-        x_i, v_i = fly.flight(balls.x[i], balls.v[i], a, t)
-        x_o, v_o = fly.flight(balls.x[o], balls.v[o], a, t)
-        normal, w = approach(x_i, v_i, x_o, v_o, side)
-        dgap, _ = fly.jvp_flight(balls.v[i], a, t, dballs.x[i], dballs.v[i], dtable.a[0], 0.0)
-        dr = dtable.r[i]
-        if side < 0:
-            dx_o, _ = fly.jvp_flight(balls.v[o], a, t, dballs.x[o], dballs.v[o], dtable.a[0], 0.0)
-            dgap -= dx_o
-            dr += dtable.r[o]
-        else:
-            dgap -= vec(dtable.walls[ti.max(side, 0)])
-        return jvp_time_of_impact(normal, w, dgap, dr)
-
-    return SimpleNamespace(approach=approach, adj_time_of_impact=adj_time_of_impact, jvp_collision=jvp_collision)
-
-
-@functools.cache
-@no_type_check
-def kernels(real: Any) -> SimpleNamespace:
-    """Return the kernels of the nested sub-step for ball i and ball o, or the cushion `side` (then o is i)."""
-    vec = ti.types.vector(2, real)
-    f, fly = functions(real), flight.functions(real)
-    types = arrays.types(real)
-    balls_type, reals = types.balls, types.reals
-    slopes = record(arrays.Table, r=types.reals, a=types.reals, walls=types.reals)
-
-    @kernel
-    def adjoint(
-        balls: balls_type, a: real, i: ti.i32, o: ti.i32, side: ti.i32, t: real, adj_t: real,
-        adj_balls: balls_type, adj_table: slopes,
-    ):  # fmt: skip
-        x_i, v_i = fly.flight(balls.x[i], balls.v[i], a, t)
-        x_o, v_o = fly.flight(balls.x[o], balls.v[o], a, t)
-        normal, w = f.approach(x_i, v_i, x_o, v_o, side)
-        g, gr = f.adj_time_of_impact(normal, w, adj_t)
-        if side >= 0:
-            wall = ti.max(side, 0)
-            adj_table.walls[wall] = -g.sum()
-        for part in range(2):
-            ball, sign = i, real(1.0)
+@element
+def time_of_impact(x_i, v_i, r_i, x_j, v_j, r_j, a, end, min_step, rounding):
+    d, reach, speed = x_i - x_j, r_i + r_j, v_i.norm() + v_j.norm()
+    near, slow = rounding * (ti.abs(x_i).max() + ti.abs(x_j).max() + reach), rounding * speed
+    time, uncertainty = NEVER + 0.0 * end, 0.0 * end
+    if speed > 0 and d.norm() - reach <= (speed + ti.max(-a, 0.0) * end) * end + near:
+        rest_i, rest_j = rest_time(v_i, a), rest_time(v_j, a)
+        begin = 0.0 * end
+        for part in range(2):  # first both move, then one
+            until = ti.min(rest_i, rest_j)
             if part == 1:
-                ball, sign = o, real(-1.0)
-            if part == 0 or side < 0:
-                gv, ga, _ = fly.adj_flight(balls.v[ball], a, t, sign * g, vec(0.0))
-                adj_balls.x[ball] = sign * g
-                adj_balls.v[ball] = gv
-                adj_table.r[ball] = gr
-                adj_table.a[ball] = ga
+                until = ti.max(rest_i, rest_j)
+            until = ti.min(until, end)
+            if time == NEVER and until > begin:
+                y_i, u_i = flight(x_i, v_i, a, begin)
+                y_j, u_j = flight(x_j, v_j, a, begin)
+                y, w, b = (
+                    y_i - y_j,
+                    u_i - u_j,
+                    acceleration(v_i, a, begin < rest_i) - acceleration(v_j, a, begin < rest_j),
+                )
+                c0, c1, c2, c3, c4 = y.dot(y) - reach * reach, 2 * y.dot(w), w.dot(w) + y.dot(b), w.dot(b), b.dot(b)
+                s = 2 * reach
+                root, slack = first_root(c0, c1, c2, c3, 0.25 * c4, until - begin, s * near, s * slow, min_step)
+                if root >= 0:
+                    time, uncertainty = begin + root, slack
+            begin = ti.max(begin, until)
+    return time, uncertainty
 
-    @kernel
-    def tangent(
-        balls: balls_type, a: real, i: ti.i32, o: ti.i32, side: ti.i32, t: real,
-        dballs: balls_type, dtable: slopes, dtime: reals,
-    ):  # fmt: skip
-        dtime[0] = f.jvp_collision(balls, a, i, o, side, t, dballs, dtable)
 
-    return SimpleNamespace(adjoint=adjoint, tangent=tangent)
+@ti.func
+def approach(x_i, v_i, x_j, v_j, a, t):
+    """Compute the normal towards ball i at the impact, and the rate of the gap."""
+    y_i, u_i = flight(x_i, v_i, a, t)
+    y_j, u_j = flight(x_j, v_j, a, t)
+    d = y_i - y_j
+    n = d / d.norm()
+    return n, n.dot(u_i - u_j)
 
 
-class TimeOfImpact(Function):
-    """Time [] until ball i meets partner j, for balls at position and velocity [n, 2] with radius [n]."""
+@time_of_impact.adjoint
+def adj_time_of_impact(x_i, v_i, r_i, x_j, v_j, r_j, a, end, min_step, rounding, time, slack, adj_time, adj_slack):
+    n, w = approach(x_i, v_i, x_j, v_j, a, time)
+    q = -adj_time / w
+    adj_v_i, adj_a_i = adj_place(v_i, a, time, q * n)
+    adj_v_j, adj_a_j = adj_place(v_j, a, time, -q * n)
+    return q * n, adj_v_i, -q, -q * n, adj_v_j, -q, adj_a_i + adj_a_j
 
-    @staticmethod
-    def forward(
-        ctx: Context, model: Billiards, i: int, j: int, position: Tensor, velocity: Tensor, radius: Tensor,
-        deceleration: Tensor, lower: Tensor, upper: Tensor,
-    ) -> np.ndarray[Any, Any]:  # fmt: skip
-        time = np.empty(1, position.dtype)
-        walls, end = search.stack_walls(lower.data, upper.data), AHEAD * model.dt
-        search.kernels(runtime.real()).one(
-            arrays.Balls(position, velocity),
-            arrays.Table(r=radius, walls=walls),
-            model.balls,
-            i,
-            j,
-            float(deceleration),
-            end,
-            search.min_step(model),
-            time,
-        )
-        ctx.model, ctx.time = model, float(time[0])
-        ctx.partners = (i, j, -1) if j < model.balls else (i, i, j - model.balls)
-        ctx.save_for_backward(position, velocity, deceleration)
-        return time[0]
 
-    @staticmethod
-    def backward(ctx: Context, adj_time: Tensor) -> tuple[Any, ...]:
-        position, velocity, deceleration = ctx.saved_tensors
-        model: Billiards = ctx.model
-        adj_x, adj_v = np.zeros_like(position.data), np.zeros_like(velocity.data)
-        adj_r, adj_a = np.zeros(model.balls, position.dtype), np.zeros(model.balls, position.dtype)
-        adj_walls = np.zeros(4, position.dtype)
-        kernels(runtime.real()).adjoint(
-            arrays.Balls(position, velocity), float(deceleration), *ctx.partners, ctx.time, float(adj_time),
-            arrays.Balls(adj_x, adj_v), arrays.Table(r=adj_r, a=adj_a, walls=adj_walls),
-        )  # fmt: skip
-        corners = (adj_walls[0::2], adj_walls[1::2]) if model.cushions else (adj_walls[:0], adj_walls[:0])
-        return None, None, None, adj_x, adj_v, adj_r, adj_a.sum(), *corners
+@time_of_impact.tangent
+def jvp_time_of_impact(
+    x_i, v_i, r_i, x_j, v_j, r_j, a, end, min_step, rounding, time, slack, dx_i, dv_i, dr_i, dx_j, dv_j, dr_j, da
+):  # fmt: skip
+    n, w = approach(x_i, v_i, x_j, v_j, a, time)
+    dy_i, _ = jvp_flight(x_i, v_i, a, time, dx_i, dv_i, da, 0.0)
+    dy_j, _ = jvp_flight(x_j, v_j, a, time, dx_j, dv_j, da, 0.0)
+    return -(n.dot(dy_i - dy_j) - dr_i - dr_j) / w, 0.0
 
-    @staticmethod
-    def jvp(ctx: Context, _: None, __: None, ___: None, *tangents: Any) -> np.ndarray[Any, Any]:
-        position, velocity, deceleration = ctx.saved_tensors
-        dx, dv, dr, da, dlower, dupper = tangents
-        dtime = np.empty(1, position.dtype)
-        dtable = arrays.Table(r=dr, a=np.full(1, da, position.dtype), walls=search.stack_walls(dlower, dupper))
-        kernels(runtime.real()).tangent(
-            arrays.Balls(position, velocity), float(deceleration), *ctx.partners, ctx.time,
-            arrays.Balls(dx, dv), dtable, dtime,
-        )  # fmt: skip
-        return dtime[0]
+
+@ti.func
+def is_upper(side):
+    """Return 1 for a cushion at the upper end of its axis, else 0."""
+    return ti.cast(side, ti.i32) & 1
+
+
+@ti.func
+def normal(side):
+    """Return the direction away from a cushion."""
+    sign = 1.0 - 2.0 * is_upper(side)
+    return ti.Vector([ti.select(side < 2, sign, 0.0), ti.select(side < 2, 0.0, sign)])
+
+
+@element
+def time_of_bounce(x, v, r, a, lower, upper, side, end, min_step, rounding):
+    n, u = normal(side), v.norm()
+    slope, slow = n.dot(v), rounding * u
+    time, uncertainty = NEVER + 0.0 * end, 0.0 * end
+    if slope < -slow:
+        gap = n.dot(x - ti.select(is_upper(side) == 0, lower, upper)) - r
+        until, near = ti.min(rest_time(v, a), end), rounding * (ti.abs(x).max() + r)
+        bend = -a / u * slope
+        square = slope * slope - 2 * bend * gap
+        rate = ti.sqrt(ti.max(square, 0.0))
+        t = 2 * gap / (rate - slope)
+        if until > 0 and rate > slow and square > 2 * near * bend and t <= until + near / rate:
+            time, uncertainty = ti.min(ti.max(t, 0.0), until), near / rate
+    return time, uncertainty
+
+
+@time_of_bounce.adjoint
+def adj_time_of_bounce(x, v, r, a, lower, upper, side, end, min_step, rounding, time, slack, adj_time, adj_slack):
+    n, u = normal(side), v.norm()
+    lost, e_n = a * time / u, n.dot(v) / u
+    q = -adj_time / ((1 - lost) * u * e_n)
+    adj_v = q * time * (n - 0.5 * lost * (n - e_n / u * v))
+    adj_wall, is_lower = -q * n, 1 - is_upper(side)
+    return q * n, adj_v, -q, -0.5 * time * time * q * e_n, is_lower * adj_wall, (1 - is_lower) * adj_wall
+
+
+@time_of_bounce.tangent
+def jvp_time_of_bounce(
+    x, v, r, a, lower, upper, side, end, min_step, rounding, time, slack, dx, dv, dr, da, dlower, dupper
+):  # fmt: skip
+    n, u = normal(side), v.norm()
+    lost, e_n = a * time / u, n.dot(v) / u
+    dwall = dlower + is_upper(side) * (dupper - dlower)
+    dgap = n.dot(dx - dwall + time * dv) - 0.5 * time * lost * (n.dot(dv) - e_n / u * v.dot(dv))
+    return -(dgap - dr - 0.5 * time * time * da * e_n) / ((1 - lost) * u * e_n), 0.0

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
-from simphys.simulators.billiards import Billiards, Params, State, search
-from simphys.simulators.billiards.search import NextImpact
+from simphys.simulators.billiards import Billiards, Params, State
+from simphys.simulators.billiards.legs import trace_legs
 
 from .tables import table
 
 Case = tuple[Billiards, Params, State]
 
 
-def first(case: Case, end: float | None = None) -> NextImpact | None:
-    model, params, state = case
-    walls = search.stack_walls(params.lower.data, params.upper.data)
-    x, v, r = state.position.data, state.velocity.data, params.radius.data
-    return search.first_impact(model, x, v, r, walls, float(params.deceleration), end or model.dt)
+class Impact(NamedTuple):
+    """The next impact."""
+
+    time: float
+    ball: int
+    partner: int
+
+
+def first(case: Case, end: float | None = None) -> Impact | None:
+    leg = trace_legs(*case, end)[0]
+    return None if leg.collision is None else Impact(leg.time, *leg.collision)
 
 
 def sampled(case: Case, end: float) -> tuple[float, int, int] | None:

@@ -1,0 +1,243 @@
+"""Calls within a sequence: an element function with the elements that its parameters come from, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from simphys.autograd.errors import InputError, MissingJvp
+from simphys.numerics.element import Element, Rule, element_of
+
+from .action import Kind, Site, Slot, zero_element
+from .pattern import Source
+from .program import Op, Value
+from .scope import Scope, adjoint_slot
+
+WORDS = ("time", "end", "side")
+"""Sources that are numbers of the sequence: time of a motion, end of a search, number of a side."""
+FIXED = ("constant", "end", "side")
+"""Sources to which no gradient flows."""
+ZERO = "real(0.0)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Origin of the parameters of one or two element functions, from their names to names of arrays."""
+
+    own: Mapping[str, str] = field(default_factory=dict)
+    """Arrays with an entry for each element."""
+    both: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """From two parameters, of the first and of the second element of a row, to such an array."""
+    shared: Mapping[str, str] = field(default_factory=dict)
+    """Arrays that all elements share."""
+    constant: Mapping[str, str] = field(default_factory=dict)
+    """Numbers that no gradient flows to."""
+
+    def sources(self) -> dict[str, Source]:
+        """Return the source of each parameter."""
+        found = {p: Source("own", identifier(name)) for p, name in self.own.items()}
+        for (first, second), name in self.both.items():
+            found |= {first: Source("own", identifier(name)), second: Source("second", identifier(name))}
+        found |= {p: Source("shared", identifier(name)) for p, name in self.shared.items()}
+        return found | {p: Source("constant", identifier(name)) for p, name in self.constant.items()}
+
+
+def counts_of(op: Op) -> tuple[int, ...]:
+    """Return the counts of the model that the text depends on."""
+    assert isinstance(op.variant, tuple), "made with the sub-step"
+    return op.variant
+
+
+def identifier(name: str) -> str:
+    """Make a name for the text of a kernel."""
+    return name.replace(" ", "_")
+
+
+class Call:
+    """An element function, with the source of each parameter, and the parameters that its results replace."""
+
+    def __init__(
+        self, func: Any, sources: Mapping[str, Source], replaced: Sequence[str] | None, state: Collection[str]
+    ) -> None:
+        self.element: Element = element_of(func, "Sequence")
+        self.label = f"Sequence({self.element.name})"
+        missing = [name for name in self.element.inputs if name not in sources]
+        if missing:
+            constraint = f"the declaration names an array for each of {', '.join(self.element.inputs)}"
+            raise InputError(self.label, constraint, f"nothing for {', '.join(missing)}", "Correct the declaration.")
+        self.sources = {name: sources[name] for name in self.element.inputs}
+        self.varying = tuple([name for name, source in self.sources.items() if source.kind not in FIXED])
+        self.element.require_rules(self.varying)
+        self.replaced = None if replaced is None else tuple(replaced)
+        count = len(self.element.forward.results)
+        if self.replaced is None:
+            if count != 2:
+                found, remedy = f"{count} results", "Return both."
+                raise InputError(self.label, "it returns a time and its uncertainty", found, remedy)
+            return
+        for name in self.replaced:
+            if name not in self.sources or self.sources[name].field not in state:
+                remedy = "Name parameters that are entries of the state."
+                raise InputError(self.label, "its results replace entries of the state", name, remedy)
+        if count != len(self.replaced):
+            found, remedy = f"{count} results for {', '.join(self.replaced)}", "Name one for each result."
+            raise InputError(self.label, "each result replaces a parameter", found, remedy)
+
+    @property
+    def replaces(self) -> list[Source]:
+        """Entries of the state that the results replace."""
+        return [self.sources[name] for name in self.replaced or ()]
+
+    @property
+    def adjoint(self) -> Rule:
+        assert self.element.adjoint is not None, "checked when declared"
+        return self.element.adjoint
+
+    @property
+    def tangent(self) -> Rule:
+        """The tangent rule. Errors: MissingJvp."""
+        if self.element.tangent is None:
+            name = self.element.name
+            raise MissingJvp(f"{name} has no tangent. Add @{name}.tangent, or use reverse mode.")
+        return self.element.tangent
+
+
+class Ends(NamedTuple):
+    """Expressions of the indices of the elements that a call acts on, and of the row that names them."""
+
+    first: str
+    second: str = ""
+    row: str = ""
+
+    def at(self, kind: str) -> str:
+        """Expression of the index that a source of this kind is read at."""
+        return {"own": self.first, "second": self.second, "row": self.row}.get(kind, "0")
+
+
+State = Callable[[str, str], str]
+"""Expression of an entry of the state, by field and index."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Local variables of the inputs that all elements share, by field: read once, before all loops."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    tangents: Mapping[str, str] = field(default_factory=dict)
+    totals: dict[str, str] = field(default_factory=dict)
+    """Sums of adjoints, which are added to those of the inputs after all loops."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The place of a call in the text: the state that it sees, and the sequence's own numbers there."""
+
+    site: Site
+    op: Op
+    scope: Scope
+    state: State
+    """Reads the values of the state."""
+    shared: Shared
+    moved: State | None = None
+    """Reads the tangents of the state, or its adjoints."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Expression of each of WORDS, and of the tangent "dtime"."""
+
+    def seeing(self, state: State) -> Frame:
+        """Return the frame with another state."""
+        return replace(self, state=state)
+
+    def knowing(self, **words: str) -> Frame:
+        """Return the frame with further words."""
+        return replace(self, words={**self.words, **words})
+
+    # --- reads
+
+    def load(self, call: Call, name: str, ends: Ends, *, tangent: bool = False) -> str:
+        """Name an argument of a call, or its tangent."""
+        source, kind = call.sources[name], Kind_of[tangent]
+        if source.kind in WORDS:
+            return self.words["dtime" if tangent else source.kind]
+        value = self.op.inputs[source.field]
+        if not isinstance(value, Value):
+            return self.scope.number(self.op, source.field)
+        view = self.op.views[source.field]
+        if source.kind == "shared":
+            return (self.shared.tangents if tangent else self.shared.values)[source.field]
+        if source.field in self.op.pattern.state:
+            read = self.moved if tangent else self.state
+            assert read is not None, "given for tangents"
+            return self.site.assign(name, self.read(source, ends, read))
+        if self.scope.is_zero(value) or (tangent and not self.scope.moves(value)):
+            return zero_element(view.element)
+        slot = Slot(kind, value)
+        return self.site.assign(name, self.read(source, ends, lambda _, index: self.site.load_at(slot, view, index)))
+
+    def read(self, source: Source, ends: Ends, read: State) -> str:
+        """Expression of an entry; 0 for an element that is none."""
+        index = ends.at(source.kind)
+        if not self.is_guarded(source):
+            return read(source.field, index)
+        zero = zero_element(self.op.views[source.field].element)
+        return f"ti.select({index} >= 0, {read(source.field, f'ti.max({index}, 0)')}, {zero})"
+
+    def is_guarded(self, source: Source) -> bool:
+        """Return True if a source may be of an element that is none."""
+        return bool(self.op.pattern.guards) and source.kind in ("own", "second")
+
+    @contextmanager
+    def guard(self, source: Source, ends: Ends) -> Iterator[str]:
+        """Write the lines of a `with` block for an element that is one; yields its index."""
+        index = ends.at(source.kind)
+        with self.site.block(f"if {index} >= 0:") if self.is_guarded(source) else nullcontext():
+            yield index
+
+    def load_all(self, call: Call, ends: Ends, known: Mapping[str, str] | None = None) -> list[str]:
+        """Name all arguments of a call, but for those that are known."""
+        return [(known or {}).get(name) or self.load(call, name, ends) for name in call.element.inputs]
+
+    # --- calls
+
+    def run(self, call: Call, ends: Ends, known: Mapping[str, str] | None = None) -> list[str]:
+        """Call the function, and name its results."""
+        return self._call(call.element.forward, self.load_all(call, ends, known))
+
+    def pull(self, call: Call, ends: Ends, adjoints: Sequence[str], results: Sequence[str]) -> dict[str, str]:
+        """Call the adjoint; `results` are those of the function. Returns the adjoint of each varying parameter."""
+        given = results if call.element.results_read(call.adjoint) else ()
+        found = self._call(call.adjoint, [*self.load_all(call, ends), *given, *adjoints])
+        return dict(zip(call.varying, found, strict=True))
+
+    def push(self, call: Call, ends: Ends, results: Sequence[str]) -> list[str]:
+        """Call the tangent; `results` are those of the function."""
+        given = results if call.element.results_read(call.tangent) else ()
+        moves = [self.load(call, name, ends, tangent=True) for name in call.varying]
+        return self._call(call.tangent, [*self.load_all(call, ends), *given, *moves])
+
+    def _call(self, rule: Rule, arguments: Sequence[str]) -> list[str]:
+        names = [self.site.fresh("y") for _ in rule.results]
+        self.site.line(f"{', '.join(names)} = {self.scope.function(rule)}({', '.join(arguments)})")
+        return names
+
+    # --- adjoints
+
+    def wants(self, source: Source) -> bool:
+        """True for an input outside the state whose adjoint is wanted."""
+        outside = source.kind not in WORDS and source.field not in self.op.pattern.state
+        return outside and self.scope.wants(self.op.inputs[source.field])
+
+    def add(self, source: Source, ends: Ends, expression: str) -> None:
+        """Add to the adjoint of an input outside the state."""
+        if source.kind == "shared":
+            self.site.line(f"{self.shared.totals[source.field]} += {expression}")
+            return
+        value = self.op.inputs[source.field]
+        assert isinstance(value, Value), "numbers have no adjoint"
+        slot, view = adjoint_slot(value), self.op.views[source.field]
+        with self.guard(source, ends) as index:
+            self.site.put(slot, view, index, f"{self.site.load_at(slot, view, index)} + {expression}")
+
+
+Kind_of: Mapping[bool, Kind] = {False: "value", True: "tangent"}
