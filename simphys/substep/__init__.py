@@ -14,6 +14,7 @@ from .grid import per_cell
 from .pairs import pairs
 from .per_element import per_element
 from .sides import sides
+from .stencil import stencil
 from .total import total
 
 __all__ = [
@@ -26,5 +27,6 @@ __all__ = [
     "per_cell",
     "per_element",
     "sides",
+    "stencil",
     "total",
 ]

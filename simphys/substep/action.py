@@ -41,6 +41,8 @@ class Slot(NamedTuple):
     @property
     def by_component(self) -> bool:
         """True if its vectors lie in memory component by component."""
+        if self.value.components_first:
+            return True
         by_kind = {"sum": False, "adjoint": self.value.adjoint_by_component}
         return by_kind.get(self.kind, self.value.by_component)
 
@@ -157,6 +159,11 @@ class Site:
         place = self._places[slot]
         addresses = _addresses(place, view, index)
         return build_element([f"{place.array}[{at}]" for at in addresses], view.element, whole=not place.by_component)
+
+    def load_component(self, slot: Slot, view: View, index: str, component: int) -> str:
+        """Expression of a component of an element at another index, of a vector that lies component by component."""
+        place = self._places[slot]
+        return f"{place.array}[{_addresses(place, view, index)[component]}]"
 
     def store(self, slot: Slot, view: View, expression: str) -> None:
         """Set the element at the loop's own index."""

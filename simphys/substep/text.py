@@ -62,8 +62,8 @@ def loop_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
 
 
 def goes_by_rows(group: Group) -> bool:
-    """True if a loop over the cells of a grid takes blocks within rows: all that it reads and writes are numbers."""
-    return bool(group.domain.grid) and group.width > 1 and not any([slot.value.element for slot in group.slots()])
+    """True if a loop over the cells of a grid takes blocks within rows: its arrays hold numbers, not whole vectors."""
+    return bool(group.domain.grid) and group.width > 1 and not any([slot.memory_element for slot in group.slots()])
 
 
 def row_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
@@ -161,7 +161,7 @@ def make_kernel(
     is compiled alike for any number of threads.
     """
     listed = ", ".join([f"{parameter}: {kind}" for parameter, kind in parameters.items()])
-    text = "\n".join([f"def {name}({listed}):", *indent(body)]) + "\n"
+    text = "\n".join([f"def {name}({listed}):", *indent(body or ["pass"])]) + "\n"
     return _compile(name, text, tuple(sorted(functions.items())), real, (reduced, alike))
 
 
