@@ -8,6 +8,7 @@ variable.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ from .program import Domain, Value, View
 
 Kind = Literal["value", "adjoint", "tangent", "sum", "row"]
 Access = Literal["own", "other"]
+
+NUMBER = re.compile(r"_\d+$")
+"""Number of a value among those of one name, without which loops that repeat have the same text."""
 
 TIME = "for t in time:"
 """Head of the loop over the steps of a segment, the last step first, in the text of deferred actions."""
@@ -128,7 +132,7 @@ class Site:
     def fresh(self, name: str) -> str:
         """Make a name for a local variable."""
         self._count += 1
-        return f"{name}_{self._count}{self._suffix}"
+        return f"{NUMBER.sub('', name)}_{self._count}{self._suffix}"
 
     def assign(self, name: str, expression: str) -> str:
         """Assign an expression to a new local variable, and return its name."""
