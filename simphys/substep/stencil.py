@@ -1,11 +1,12 @@
 """Sums of neighbouring cells' values with fixed weights: means, differences and shifts on a regular grid.
 
-They are linear, so that the weights are the whole declaration: the tangent is the same sum, and the adjoint gathers with
-the weights transposed. Each cell writes to itself alone, forward and back, and loops run in parallel as they are.
+They are linear, so that the weights are the whole declaration: the tangent is the same sum, and the adjoint gathers
+with the weights transposed. Each cell writes to itself alone, forward and back, so that loops run in parallel.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -74,11 +75,24 @@ class Stencil(GridPattern):
         domain = Domain(CELLS, math.prod(cells), cells)
         views = {n: self._view(n, value, domain) for n, value in inputs.items() if isinstance(value, Value)}
         op = Op(self, inputs, domain, views, variant=cells)
-        given = next(iter(self.weights.values()))(len(cells))
-        element = () if _is_number(given) else (len(given),)
+        element = self._result_element(len(cells))
         view = View(domain, element, components_first=bool(element))
         op.outputs = (Value(next(iter(self.results)), (*element, *cells), "local", view),)
         return op
+
+    def _result_element(self, dim: int) -> Shape:
+        """Shape of an element of the result. Errors: InputError for weights that do not fit."""
+        given = [weights(dim) for weights in self.weights.values()]
+        found = {() if _is_number(each) else (len(each),) for each in given}
+        if len(found) != 1:
+            constraint, remedy = "the sums of all arrays are a number, or as many components", "Correct the weights."
+            raise InputError(self.source, constraint, f"shapes {sorted(found)}", remedy)
+        for name in self.weights:
+            for term in itertools.chain(*self._rows(name, dim)):
+                if len(term.shift) != dim or not set(term.shift) <= {-1, 0, 1}:
+                    constraint = f"a shift has -1, 0 or 1 for each of the {dim} axes"
+                    raise InputError(self.source, constraint, repr(term.shift), "Correct the weights.")
+        return found.pop()
 
     def _view(self, name: str, value: Value, domain: Domain) -> View:
         cells, rows = domain.grid, self._rows(name, len(domain.grid))
@@ -178,7 +192,6 @@ def find_neighbour(site: Site, cells: Shape, shift: Sequence[int]) -> str:
     """Write the index of the cell some steps from the loop's cell."""
     text = site.index
     for axis, (count, steps) in enumerate(zip(cells, shift, strict=True)):
-        assert abs(steps) <= 1, "blocks within rows leave out one cell at either end"
         if steps == 0 or count == 1:
             continue
         if site.row and axis == len(cells) - 1:

@@ -40,7 +40,7 @@ class Loops:
     relations: Mapping[str, Any]
     packing: Packing
     offsets: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Arguments that are a part of an offset: its expression, and the variable whose factor they are; "" for the rest."""
+    """Arguments that are parts of offsets: (expression, variable whose factor they are, or "" for the rest)."""
 
     def find_offsets(self, known: Mapping[str, Any]) -> dict[str, int]:
         """Compute these arguments from sizes by name."""

@@ -1,8 +1,8 @@
 """Means and differences on an Arakawa C-grid, as the weights of neighbours.
 
 Cell (i, j), the faces below it along each axis, and the corner below it along both have the same index. A vector has a
-component at each of these faces. The grid wraps around, as if it were periodic: the face beyond the last cell is face 0.
-A wall is a face 0 that nothing flows through. In one dimension there are no corners: what would be there is 0.
+component at each of these faces. The grid wraps around, as if it were periodic, and the face beyond the last cell is
+face 0. A wall is a face 0 that nothing flows through. In one dimension, what would be at corners is 0.
 
 Source: Arakawa and Lamb 1977 (the C-grid).
 """
