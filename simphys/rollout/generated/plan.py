@@ -143,7 +143,7 @@ class EnginePlan:
             params = [value for name, value in program.params.items() if name in moving]
             run = tangent_pass(program, [*program.state.values(), *params, *control], zeros=self.zeros)
             layout = lay_out(program, run, variant, stored=(), tangents=True)
-            chosen = {"variant": variant, "parallel": parallel and not self._recorded.is_long}
+            chosen: Any = {"variant": variant, "parallel": parallel and not self._recorded.is_long}
             self._tangents[moving] = layout, self._build(f"tangent_{self._recorded.name}", run, layout, **chosen)
         return self._tangents[moving]
 
