@@ -95,10 +95,19 @@ class Action:
 class Site:
     """The body of a loop under construction, at one index: loads and arithmetic first, then stores."""
 
-    def __init__(self, places: Mapping[Slot, Place], index: str, suffix: str = "", row: str = "") -> None:
+    def __init__(
+        self,
+        places: Mapping[Slot, Place],
+        index: str,
+        suffix: str = "",
+        row: str = "",
+        line: tuple[str, str] = ("", ""),
+    ) -> None:
         self._places, self.index, self._suffix = places, index, suffix
         self.row = row
         """Index of the first cell of its row, where a cell lies within the row of a grid, not at its ends."""
+        self.line_begin, self.column = line
+        """Index of the first cell of any row, and the number of the cell within it, for loops over rows of a grid."""
         self.compute: list[str] = []
         self.stores: list[str] = []
         self._indent = ""

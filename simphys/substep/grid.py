@@ -125,7 +125,9 @@ class PerCell(GridPattern):
 
 def locate_cell(site: Site, cells: Shape, axis: int) -> str:
     """Write the number of the loop's cell along an axis; it is the same for a whole row, but for the last axis."""
-    stride = math.prod(cells[axis + 1 :])
-    index = site.index if axis == len(cells) - 1 else site.row or site.index
+    stride, last = math.prod(cells[axis + 1 :]), axis == len(cells) - 1
+    if last and site.column:
+        return site.column
+    index = site.index if last else site.row or site.line_begin or site.index
     text = index if stride == 1 else f"{index} // {stride}"
     return site.once(text if axis == 0 else f"({text}) % {cells[axis]}")

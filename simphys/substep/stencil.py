@@ -18,7 +18,6 @@ from simphys.simulator import Shape
 from .action import Access, Site, Slot, build_element
 from .concatenate import entry
 from .contribution import Contribution
-from .faces import BLOCK
 from .function import declare
 from .grid import CELLS, GridPattern, locate_cell
 from .pattern import Source
@@ -58,7 +57,6 @@ class Stencil(GridPattern):
 
     adjoint_access: Access = "other"
     element_us = 0.004
-    width = BLOCK
 
     def __init__(self, result: str, weights: Mapping[str, Weights]) -> None:
         self.element: Element = entry.element
@@ -108,6 +106,9 @@ class Stencil(GridPattern):
         """List the sum that gives each component of the result."""
         given: Any = self.weights[name](dim)
         return [given] if _is_number(given) else given
+
+    def choose_width(self, op: Op) -> int:
+        return max(op.domain.grid[-1], 2)  # row by row; blocks of many sums take longer to compile than they save
 
     def input_access(self, name: str, op: Op) -> Access:
         return "other"

@@ -32,10 +32,15 @@ def indent(lines: Sequence[str], levels: int = 1) -> list[str]:
 
 
 def group_body(
-    group: Group, places: Mapping[Slot, Place], index: str, suffix: str = "", row: str = ""
+    group: Group,
+    places: Mapping[Slot, Place],
+    index: str,
+    suffix: str = "",
+    row: str = "",
+    line: tuple[str, str] = ("", ""),
 ) -> tuple[list[str], list[str]]:
     """Write the body of a group's loop at one index: (loads and arithmetic, stores)."""
-    site = Site(places, index, suffix, row)
+    site = Site(places, index, suffix, row, line)
     for action in group.actions:
         action.emit(site)
     site.flush()
@@ -73,7 +78,7 @@ def row_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
     """
     columns, width = group.domain.grid[-1], group.width
     count = max(columns - 2, 0) // width
-    compute, stores = group_body(group, places, "i")
+    compute, stores = group_body(group, places, "i", line=("row", "column"))
     lines = [f"row = line * {columns}"]
     if count:
         inner, results = group_body(group, places, "i", row="row")
@@ -85,7 +90,11 @@ def row_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
         lines += indent([*loop, *indent(inner), *[f"    {h}[r] = {n}" for h, n in zip(held, names, strict=True)]])
         lines += indent([*loop, *[f"    {target} = {h}[r]" for target, h in zip(targets, held, strict=True)]])
     skip = width * count
-    lines += [f"for left in range({columns - skip}):", f"    i = row + left + ti.min(left, 1) * {skip}"]
+    if skip:
+        lines += [f"for left in range({columns - skip}):", f"    column = left + ti.min(left, 1) * {skip}"]
+    else:
+        lines += [f"for column in range({columns}):"]
+    lines += ["    i = row + column"]
     return [*lines, *indent(compute), *indent(stores)]
 
 
