@@ -211,7 +211,7 @@ class GeneratedEngine(Engine):
             given[f"d{name}"] = to_memory(program.state[name], rows)
         inputs = {f"d{name}": as_elements(self._value(name), values) for name, values in tangents.items()}
         launch = self._bind(loops, given, inputs)
-        for begin, end in self._intervals(0, steps) if len(loops) > 1 else [(0, steps)]:
+        for begin, end in self._intervals(0, steps) if self._plan.in_chunks else [(0, steps)]:
             launch(first, begin, end)
         count, state = segment.steps + 1, program.state.items()
         return {n: read_rows(given[f"d{n}"], value, self._batch, count, slice(steps + 1)) for n, value in state}

@@ -109,6 +109,11 @@ class EnginePlan:
         self._adjoints: dict[bool, tuple[Layout, list[Loops]]] = {}
         self._tangents: dict[frozenset[str], tuple[Layout, list[Loops]]] = {}
 
+    @property
+    def in_chunks(self) -> bool:
+        """True if the loops of a step are several kernels, launched for each step."""
+        return self._recorded.is_long and not runtime.settings().on_gpu
+
     @functools.cached_property
     def forward(self) -> tuple[Layout, list[Loops], list[Loops] | None]:
         """The forward pass, and the loops that a launch begins with, if any."""
@@ -143,7 +148,7 @@ class EnginePlan:
             params = [value for name, value in program.params.items() if name in moving]
             run = tangent_pass(program, [*program.state.values(), *params, *control], zeros=self.zeros)
             layout = lay_out(program, run, variant, stored=(), tangents=True)
-            chosen: Any = {"variant": variant, "parallel": parallel and not self._recorded.is_long}
+            chosen: Any = {"variant": variant, "parallel": parallel and not self.in_chunks}
             self._tangents[moving] = layout, self._build(f"tangent_{self._recorded.name}", run, layout, **chosen)
         return self._tangents[moving]
 
@@ -157,10 +162,10 @@ class EnginePlan:
         parallel: bool | None = None,
         backward: bool = False,
     ) -> list[Loops]:
-        """Write and compile a pass: in one kernel, or that of a long step in a kernel for each loop."""
+        """Write and compile a pass: in one kernel, or that of a long step in several, for its loops."""
         variant = variant or self.key.variant
         parallel = self.key.parallel if parallel is None else parallel
-        if self._recorded.is_long and not runtime.settings().on_gpu:
+        if self.in_chunks:
             return build_loops(self._recorded.name, run, layout, variant, parallel=parallel)
         inputs = self._recorded.inputs
         return [build_kernel(name, run, layout, variant, inputs=inputs, parallel=parallel, backward=backward)]

@@ -6,6 +6,9 @@ h = D + eta is the height of the water; means are over the neighbours along one 
     q = (du_y/dx - du_x/dy) / mean_xy(h)                                    [1/(m s)] at corners, in 2-D
     H = g eta + 1/2 sum_a mean_a(u_a^2)                                     [m^2/s^2] in cells
 
+Adjoint of q, for p = adj_q: z = p / mean_xy(h) goes to the numerator, and -z q to mean_xy(h). The other fluxes are
+products; adjoints go back from faces and corners by the transposed means and differences of `grid`.
+
 Source: Sadourny 1975, model I, whose transport and head conserve energy with the time derivatives of `advance`.
 """
 
