@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 from simphys.autograd import runtime
@@ -46,11 +48,17 @@ class Loops:
         """Compute these arguments from sizes by name."""
         origin = dict.fromkeys(("member", "t", "first"), 0)
         found = {}
+        given = {**known, **origin}
         for name, (expression, variable) in self.offsets.items():
-            start = eval(expression, {}, {**known, **origin})
-            end = eval(expression, {}, {**known, **origin, variable: 1}) if variable else 2 * start
+            start = eval(_read(expression), {}, given)
+            end = eval(_read(expression), {}, {**given, variable: 1}) if variable else 2 * start
             found[name] = end - start
         return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _read(expression: str) -> CodeType:
+    return compile(expression, "<offset>", "eval")
 
 
 def build_kernel(
