@@ -189,7 +189,16 @@ def _compile(
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec", dont_inherit=True), space)
     reduced, alike = options
-    return Kernel(space[name], reduced=reduced, alike=alike)
+    return Kernel(space[name], reduced=reduced, alike=alike, written=find_written(text))
+
+
+def find_written(text: str) -> frozenset[str] | None:
+    """Find the arrays that a kernel's text writes; None if it passes one to a function, which may write it, too."""
+    head, _, body = text.partition("\n")
+    arrays = set(re.findall(r"(\w+): (?:array_|ints|pairs)", head))
+    if any([word in arrays for word in re.findall(r"\b(\w+)\b(?!\[)", body)]):
+        return None
+    return frozenset(re.findall(r"^ *(\w+)\[", body, re.MULTILINE)) & arrays
 
 
 def _element_type(name: str, real: Any) -> Any:
