@@ -16,10 +16,6 @@ EXCEPTIONS: tuple[str, ...] = (
     "wave/layer_loops.py",
     "wave/loops.py",
     "wave/receive.py",
-    "wave/shallow/advance.py",
-    "wave/shallow/fluxes.py",
-    "wave/shallow/friction.py",
-    "wave/shallow/fused.py",
     "wave/source.py",
 )
 """Files in simphys/simulators that are not yet within it, to be taken off this list one by one."""

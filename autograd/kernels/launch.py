@@ -47,10 +47,18 @@ class Kernel:
     another precision a call raises. Launches by `bind` keep the settings in which they were bound.
     """
 
-    def __init__(self, function: Callable[..., Any], *, reduced: bool = False, alike: bool = False) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        reduced: bool = False,
+        alike: bool = False,
+        written: frozenset[str] | None = None,
+    ) -> None:
         """With `reduced`, it is compiled by `reduced_optimization`; with `alike`, alike for any number of threads.
 
-        A loop that is compiled for one thread may round differently from one that is compiled for several.
+        A loop that is compiled for one thread may round differently from one that is compiled for several. `written`
+        names the parameters that the kernel writes; by default they are read from its source, which takes long.
         """
         source = _source(function)
         self._reduced, self._alike = reduced, alike
@@ -63,7 +71,7 @@ class Kernel:
             for name, kind in self._kinds.items()
         ]
         self._has_records = any(record is not None for record, _ in self._records)
-        self.written = _written(self.name, source, self._kinds)
+        self.written = _written(self.name, source, self._kinds) if written is None else written
         self._arguments: list[Parameter] = []
         for name, kind in self._kinds.items():
             record = kind.name if isinstance(kind, RecordType) else None

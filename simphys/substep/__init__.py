@@ -17,6 +17,7 @@ from .rows import Row, rows
 from .sequence import Event, Move, sequence, trace_of
 from .sequence_call import Parameters
 from .sides import sides
+from .stencil import stencil
 from .total import total
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "rows",
     "sequence",
     "sides",
+    "stencil",
     "total",
     "trace_of",
 ]

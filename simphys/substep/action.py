@@ -8,6 +8,7 @@ variable.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ from .program import Domain, Value, View
 
 Kind = Literal["value", "adjoint", "tangent", "sum", "row"]
 Access = Literal["own", "other"]
+
+NUMBER = re.compile(r"_\d+$")
+"""Number of a value among those of one name, without which loops that repeat have the same text."""
 
 TIME = "for t in time:"
 """Head of the loop over the steps of a segment, the last step first, in the text of deferred actions."""
@@ -41,6 +45,8 @@ class Slot(NamedTuple):
     @property
     def by_component(self) -> bool:
         """True if its vectors lie in memory component by component."""
+        if self.value.components_first:
+            return True
         by_kind = {"sum": False, "adjoint": self.value.adjoint_by_component}
         return by_kind.get(self.kind, self.value.by_component)
 
@@ -89,10 +95,19 @@ class Action:
 class Site:
     """The body of a loop under construction, at one index: loads and arithmetic first, then stores."""
 
-    def __init__(self, places: Mapping[Slot, Place], index: str, suffix: str = "", row: str = "") -> None:
+    def __init__(
+        self,
+        places: Mapping[Slot, Place],
+        index: str,
+        suffix: str = "",
+        row: str = "",
+        line: tuple[str, str] = ("", ""),
+    ) -> None:
         self._places, self.index, self._suffix = places, index, suffix
         self.row = row
         """Index of the first cell of its row, where a cell lies within the row of a grid, not at its ends."""
+        self.line_begin, self.column = line
+        """Index of the first cell of any row, and the number of the cell within it, for loops over rows of a grid."""
         self.compute: list[str] = []
         self.stores: list[str] = []
         self._indent = ""
@@ -126,7 +141,7 @@ class Site:
     def fresh(self, name: str) -> str:
         """Make a name for a local variable."""
         self._count += 1
-        return f"{name}_{self._count}{self._suffix}"
+        return f"{NUMBER.sub('', name)}_{self._count}{self._suffix}"
 
     def assign(self, name: str, expression: str) -> str:
         """Assign an expression to a new local variable, and return its name."""
@@ -157,6 +172,11 @@ class Site:
         place = self._places[slot]
         addresses = _addresses(place, view, index)
         return build_element([f"{place.array}[{at}]" for at in addresses], view.element, whole=not place.by_component)
+
+    def load_component(self, slot: Slot, view: View, index: str, component: int) -> str:
+        """Expression of a component of an element at another index, of a vector that lies component by component."""
+        place = self._places[slot]
+        return f"{place.array}[{_addresses(place, view, index)[component]}]"
 
     def store(self, slot: Slot, view: View, expression: str) -> None:
         """Set the element at the loop's own index."""

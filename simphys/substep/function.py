@@ -72,7 +72,7 @@ class Substep(Function):
         pattern: Pattern = ctx.op.pattern
         adj: list[Any] = [None] * len(pattern.arguments)
         for name, place in zip(pattern.sources, pattern.places, strict=True):
-            if name in found:
+            if name in found and place is not None:
                 adj[place] = found[name] if adj[place] is None else adj[place] + found[name]
         return None, *adj
 
@@ -97,8 +97,8 @@ def _as_input(pattern: Pattern, name: str, given: Any, recording: Recording) -> 
 
 
 def _by_parameter(pattern: Pattern, arguments: Sequence[Any]) -> list[Any]:
-    """Return what belongs to each parameter: several parameters may take an array from different elements."""
-    return [arguments[place] for place in pattern.places]
+    """Return what belongs to each parameter: several may take one array, and 0 stands for one that takes none."""
+    return [0.0 if place is None else arguments[place] for place in pattern.places]
 
 
 def _arrays(ctx: Context, kind: str, values: Any) -> Arrays:

@@ -9,10 +9,12 @@ from typing import Any
 from simphys.autograd.errors import InputError
 from simphys.simulator import Shape
 
+from .action import Site, build_element
 from .function import declare
 from .loops import LoopPattern
 from .pattern import Source
 from .program import WHOLE, Domain, Op, Value, View
+from .scope import Scope
 
 CELLS = "cells"
 """Attribute of the model with the number of cells along each axis, and the name of the index set."""
@@ -24,20 +26,30 @@ def per_cell(
     own: Mapping[str, str],
     shared: Mapping[str, str] | None = None,
     constant: Mapping[str, str] | None = None,
+    inner: Mapping[str, str] | None = None,
     results: Mapping[str, str | Shape] | None = None,
+    components_first: bool = False,
 ) -> Any:
     """Declare a sub-step that applies an element function to each cell of the grid of `model.cells`.
 
-    It is `per_element` for arrays of cells: numbers [*cells], or vectors [*cells, c].
+    It is `per_element` for arrays of cells: numbers [*cells], and vectors [*cells, c], or [c, *cells] with
+    `components_first`.
+
+    - `inner`: parameters that tell where a cell lies, from attributes of the model with a bool for each axis: a vector
+      with 1 for each axis, but 0 where the bool is True and the cell is the first one along the axis.
     """
     sources = {p: Source("own", name) for p, name in own.items()}
     sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
     sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
-    return declare(PerCell(func, sources, results=results, over=CELLS))
+    sources |= {p: Source("constant", p, by=name) for p, name in (inner or {}).items()}
+    return declare(PerCell(func, sources, results=results, components_first=components_first))
 
 
 class GridPattern(LoopPattern):
     """Base of the patterns over a regular grid, whose arrays are [*cells], or [*cells, c] for vectors."""
+
+    components_first = False
+    """True if arrays of vectors are [c, *cells]."""
 
     def read_cells(self, model: Any) -> Shape:
         """Read the number of cells along each axis. Errors: InputError for a model that has none."""
@@ -49,23 +61,42 @@ class GridPattern(LoopPattern):
 
     def view_cells(self, name: str, value: Value, cells: Shape) -> View:
         """Elements of an array of cells. Errors: InputError for an array of another shape."""
+        domain = Domain(CELLS, math.prod(cells), cells)
+        if self.components_first and value.shape[1:] == cells:
+            return View(domain, value.shape[:1], components_first=True)
         if value.shape[: len(cells)] != cells:
             constraint = f"{self.sources[name].field} has an entry for each cell: its shape begins with {list(cells)}"
             raise InputError(self.source, constraint, f"{list(value.shape)}", "Correct it.")
-        return View(Domain(CELLS, math.prod(cells), cells), value.shape[len(cells) :])
+        return View(domain, value.shape[len(cells) :])
 
     def make_cell_outputs(self, op: Op, cells: Shape) -> tuple[Value, ...]:
         """Make the results, each with an element for each cell."""
         found = []
         for name, like in self.results.items():
             element = like if isinstance(like, tuple) else self._element_shape(op, like)
-            view = View(Domain(CELLS, math.prod(cells), cells), element)
-            found.append(Value(name, (*cells, *element), "local", view))
+            first = self.components_first and bool(element)
+            shape = (*element, *cells) if first else (*cells, *element)
+            view = View(Domain(CELLS, math.prod(cells), cells), element, components_first=first)
+            found.append(Value(name, shape, "local", view))
         return tuple(found)
 
 
 class PerCell(GridPattern):
     """The pattern of `per_cell`."""
+
+    def __init__(
+        self,
+        func: Any,
+        sources: Mapping[str, Source],
+        *,
+        results: Mapping[str, str | Shape] | None,
+        components_first: bool,
+    ) -> None:
+        super().__init__(func, sources, results=results, over=CELLS)
+        self.components_first = components_first
+        given = [name for name, source in self.sources.items() if not source.by]
+        self.arguments = tuple([self.sources[name].field for name in given])
+        self.places = tuple([given.index(name) if name in given else None for name in self.sources])
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         cells = self.read_cells(model)
@@ -75,6 +106,28 @@ class PerCell(GridPattern):
                 kind = self.sources[name].kind
                 own = kind == "own" or (kind == "constant" and value.shape[: len(cells)] == cells)
                 views[name] = self.view_cells(name, value, cells) if own else View(WHOLE, value.shape)
-        op = Op(self, inputs, Domain(CELLS, math.prod(cells), cells), views)
+        closed = {name: tuple(getattr(model, source.by)) for name, source in self.sources.items() if source.by}
+        op = Op(self, inputs, Domain(CELLS, math.prod(cells), cells), views, variant=tuple(closed.items()))
         op.outputs = self.make_cell_outputs(op, cells)
         return op
+
+    def load_input(self, site: Site, op: Op, scope: Scope, name: str, kind: Any) -> str:
+        if not self.sources[name].by:
+            return super().load_input(site, op, scope, name, kind)
+        variant: Any = op.variant
+        parts = []
+        for axis, closed in enumerate(dict(variant)[name]):
+            inside = not closed or (site.row and axis == len(op.domain.grid) - 1)
+            at = "" if inside else locate_cell(site, op.domain.grid, axis)
+            parts.append("1.0" if inside else f"ti.select({at} > 0, 1.0, 0.0)")
+        return site.assign(name, build_element(parts, (len(parts),)))
+
+
+def locate_cell(site: Site, cells: Shape, axis: int) -> str:
+    """Write the number of the loop's cell along an axis; it is the same for a whole row, but for the last axis."""
+    stride, last = math.prod(cells[axis + 1 :]), axis == len(cells) - 1
+    if last and site.column:
+        return site.column
+    index = site.index if last else site.row or site.line_begin or site.index
+    text = index if stride == 1 else f"{index} // {stride}"
+    return site.once(text if axis == 0 else f"({text}) % {cells[axis]}")

@@ -115,7 +115,8 @@ def _compile(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
     groups = schedule(scope.actions)
     inside = find_locals(groups, names)
     memory = dict.fromkeys([*results, *[slot for group in groups for slot in sorted(group.slots() - inside, key=str)]])
-    assert not any([slot.by_component for slot in results]), "results are arrays of vectors"
+    taken = [slot for slot in results if not slot.value.components_first]
+    assert not any([slot.by_component for slot in taken]), "results are arrays of vectors"
     places = {slot: Place(f"a{number}", "0", slot.by_component) for number, slot in enumerate(memory)}
     cpu = not runtime.settings().on_gpu
     body = []
@@ -141,7 +142,7 @@ def _compile(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
     )
     return _Prepared(
         kernel,
-        tuple([(names.get(slot), _by_element(slot.value), slot.by_component) for slot in memory]),
+        tuple([(names.get(slot), *_arrangement(slot)) for slot in memory]),
         tuple([(names[slot], slot.value.shape) for slot in results]),
         tuple([next(n for n, a in op.relations.items() if a is array) for array in scope.relations.values()]),
         tuple([key.removeprefix(f"{op.outputs[0].name}_") for key in scope.numbers]),
@@ -149,9 +150,15 @@ def _compile(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
     )
 
 
-def _by_element(value: Value) -> Shape:
-    """Shape of an array with its elements along the first axis."""
-    return value.count, *value.element
+def _arrangement(slot: Slot) -> tuple[Shape, bool]:
+    """Shape of an array with its elements along the first axis, and True if the loops take it component by component.
+
+    An array that has its components first is taken as it is.
+    """
+    value = slot.value
+    if value.components_first:
+        return (value.size,), False
+    return (value.count, *value.element), slot.by_component
 
 
 def _slot_names(op: Op) -> dict[Slot, Name]:

@@ -19,6 +19,11 @@ class LoopPattern(Pattern):
 
     width = 1
     """Elements that are computed together."""
+
+    def choose_width(self, op: Op) -> int:
+        """Choose the number of elements that are computed together."""
+        return self.width
+
     heavy = False
     """True if an element takes so long that a few are worth a thread."""
 
@@ -125,6 +130,6 @@ class LoopPattern(Pattern):
             writes[target.slot] = "other" if "other" in (target.access, writes.get(target.slot)) else "own"
             if target.adds:
                 reads.setdefault(target.slot, target.access)
-        scope.add(Action(op.domain, emit, reads, writes, heavy=self.heavy, width=self.width))
+        scope.add(Action(op.domain, emit, reads, writes, heavy=self.heavy, width=self.choose_width(op)))
         for target in targets:
             target.finish()

@@ -46,8 +46,8 @@ class Pattern(ABC):
         self.sources = {name: sources[name] for name in self.element.inputs}
         self.arguments: tuple[str, ...] = tuple([source.field for source in self.sources.values()])
         """Names of the arrays that the sub-step is applied to, in order."""
-        self.places: tuple[int, ...] = tuple(range(len(self.arguments)))
-        """Place of each parameter's array among them."""
+        self.places: tuple[int | None, ...] = tuple(range(len(self.arguments)))
+        """Place of each parameter's array among them; None for a parameter that takes no array."""
         self.varying = tuple([name for name, source in self.sources.items() if source.kind != "constant"])
         self.element.require_rules(self.varying)
         count = len(self.element.forward.results)

@@ -30,6 +30,8 @@ class View(NamedTuple):
 
     domain: Domain
     element: Shape
+    components_first: bool = False
+    """True for vectors whose array is [c, *elements]: all first components, then all second ones."""
 
     @property
     def components(self) -> int:
@@ -62,6 +64,11 @@ class Value:
         return () if self.view is None else self.view.element
 
     @property
+    def components_first(self) -> bool:
+        """True if the array itself has its vectors component by component."""
+        return self.view is not None and self.view.components_first
+
+    @property
     def count(self) -> int:
         """Number of elements."""
         return self.size // math.prod(self.element)
@@ -69,7 +76,7 @@ class Value:
     @property
     def memory_element(self) -> Shape:
         """Shape of an element in memory."""
-        return () if self.by_component else self.element
+        return () if self.by_component or self.components_first else self.element
 
     @property
     def memory_count(self) -> int:

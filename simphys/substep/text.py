@@ -32,10 +32,15 @@ def indent(lines: Sequence[str], levels: int = 1) -> list[str]:
 
 
 def group_body(
-    group: Group, places: Mapping[Slot, Place], index: str, suffix: str = "", row: str = ""
+    group: Group,
+    places: Mapping[Slot, Place],
+    index: str,
+    suffix: str = "",
+    row: str = "",
+    line: tuple[str, str] = ("", ""),
 ) -> tuple[list[str], list[str]]:
     """Write the body of a group's loop at one index: (loads and arithmetic, stores)."""
-    site = Site(places, index, suffix, row)
+    site = Site(places, index, suffix, row, line)
     for action in group.actions:
         action.emit(site)
     site.flush()
@@ -62,8 +67,8 @@ def loop_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
 
 
 def goes_by_rows(group: Group) -> bool:
-    """True if a loop over the cells of a grid takes blocks within rows: all that it reads and writes are numbers."""
-    return bool(group.domain.grid) and group.width > 1 and not any([slot.value.element for slot in group.slots()])
+    """True if a loop over the cells of a grid takes blocks within rows: its arrays hold numbers, not whole vectors."""
+    return bool(group.domain.grid) and group.width > 1 and not any([slot.memory_element for slot in group.slots()])
 
 
 def row_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
@@ -73,7 +78,7 @@ def row_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
     """
     columns, width = group.domain.grid[-1], group.width
     count = max(columns - 2, 0) // width
-    compute, stores = group_body(group, places, "i")
+    compute, stores = group_body(group, places, "i", line=("row", "column"))
     lines = [f"row = line * {columns}"]
     if count:
         inner, results = group_body(group, places, "i", row="row")
@@ -85,7 +90,11 @@ def row_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
         lines += indent([*loop, *indent(inner), *[f"    {h}[r] = {n}" for h, n in zip(held, names, strict=True)]])
         lines += indent([*loop, *[f"    {target} = {h}[r]" for target, h in zip(targets, held, strict=True)]])
     skip = width * count
-    lines += [f"for left in range({columns - skip}):", f"    i = row + left + ti.min(left, 1) * {skip}"]
+    if skip:
+        lines += [f"for left in range({columns - skip}):", f"    column = left + ti.min(left, 1) * {skip}"]
+    else:
+        lines += [f"for column in range({columns}):"]
+    lines += ["    i = row + column"]
     return [*lines, *indent(compute), *indent(stores)]
 
 
@@ -161,7 +170,7 @@ def make_kernel(
     is compiled alike for any number of threads.
     """
     listed = ", ".join([f"{parameter}: {kind}" for parameter, kind in parameters.items()])
-    text = "\n".join([f"def {name}({listed}):", *indent(body)]) + "\n"
+    text = "\n".join([f"def {name}({listed}):", *indent(body or ["pass"])]) + "\n"
     return _compile(name, text, tuple(sorted(functions.items())), real, (reduced, alike))
 
 
@@ -180,7 +189,16 @@ def _compile(
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec", dont_inherit=True), space)
     reduced, alike = options
-    return Kernel(space[name], reduced=reduced, alike=alike)
+    return Kernel(space[name], reduced=reduced, alike=alike, written=find_written(text))
+
+
+def find_written(text: str) -> frozenset[str] | None:
+    """Find the arrays that a kernel's text writes; None if it passes one to a function, which may write it, too."""
+    head, _, body = text.partition("\n")
+    arrays = set(re.findall(r"(\w+): (?:array_|ints|pairs)", head))
+    if any([word in arrays for word in re.findall(r"\b(\w+)\b(?!\[)", body)]):
+        return None
+    return frozenset(re.findall(r"^ *(\w+)\[", body, re.MULTILINE)) & arrays
 
 
 def _element_type(name: str, real: Any) -> Any:

@@ -51,7 +51,7 @@ class Recording:
                 continue
             if value.view is None:
                 value.view = view
-            elif value.view.element != view.element:
+            elif value.view[1:] != view[1:]:
                 seen = f"{value.name} has elements of shape {value.view.element} and of {view.element}"
                 raise NotDeclared(f"two sub-steps see an array differently: {seen}")
         op.pattern.arrange(op)

@@ -11,6 +11,7 @@ import pytest
 from simphys.autograd import Tensor, runtime
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.rollout import rollout
+from simphys.rollout.generated import plan
 
 from ..helpers.contract import System, assert_same, evaluate
 from ..helpers.random_steps import draw
@@ -43,6 +44,21 @@ def test_a_random_step_is_the_same_nested_and_generated(seed: int, monkeypatch: 
     dot_product_test(final, inputs, tolerance=1e-10)
     if seed % 8 == 0:
         gradcheck(final, inputs, mode="projected", tolerance=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(0, PROGRAMS, 4))
+def test_a_long_step_is_the_same_in_several_launches(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its loops are kernels of their own, which loops of the same text share; tangents, too."""
+    monkeypatch.setattr(plan, "LONG", 0)
+    system, steps = draw(seed)
+    close(system, steps)
+    names = [name for name, x in system.inputs().items() if x.requires_grad]
+
+    def final(*inputs: Tensor) -> tuple[Tensor, ...]:
+        model, params, state, control = system.replace(dict(zip(names, inputs, strict=True)))
+        return rollout(model, params, state, steps=steps, control=control).final.tensors()
+
+    dot_product_test(final, [system.inputs()[name] for name in names], tolerance=1e-10)
 
 
 def test_draws_hold_all_kinds_of_steps() -> None:

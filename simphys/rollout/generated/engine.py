@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from .arrays import as_elements, make_rows, put_first_row, read_rows, to_device,
 from .kernels import Loops
 from .memory import ARRAY, Layout, Variant
 from .plan import Recorded
-from .repeated import RepeatedLaunch
+from .repeated import LaunchSequence, RepeatedLaunch
 
 TASKS_PER_THREAD = 8
 """Tasks of batch members per thread: neighbours share cache lines, and several tasks balance the load."""
@@ -67,7 +67,7 @@ class GeneratedEngine(Engine):
         self._values = self._compute_values(params)
         own = {name for name, value in self._given.items() if value.ndim > len(shapes[name])}
         own |= {value.name for value in self._prologue.results if len(self._values[value.name]) > 1}
-        self._work_us = recorded.work_us
+        self._work_us, self._is_long = recorded.work_us, recorded.is_long
         gathers = self._choose_gathers(deterministic=deterministic)
         variant = Variant(batched=batch > 1, own=frozenset(own), gathers=gathers, alike=self._alike)
         zeros = self._find_zeros()
@@ -96,6 +96,8 @@ class GeneratedEngine(Engine):
             return False
         if chosen.on_gpu:
             return sum([op.domain.size for op in self._program.ops]) > GPU_SERIAL
+        if self._is_long:
+            return True
         if deterministic:
             return self._work_us > runtime.PARALLEL_WORK_US
         return runtime.parallel(self._work_us) and not self._batch >= chosen.threads > 1
@@ -210,7 +212,9 @@ class GeneratedEngine(Engine):
             rows[:, 0] = values
             given[f"d{name}"] = to_memory(program.state[name], rows)
         inputs = {f"d{name}": as_elements(self._value(name), values) for name, values in tangents.items()}
-        self._bind(loops, given, inputs)(first, 0, steps)
+        launch = self._bind(loops, given, inputs)
+        for begin, end in self._intervals(0, steps) if self._plan.in_chunks else [(0, steps)]:
+            launch(first, begin, end)
         count, state = segment.steps + 1, program.state.items()
         return {n: read_rows(given[f"d{n}"], value, self._batch, count, slice(steps + 1)) for n, value in state}
 
@@ -271,8 +275,14 @@ class GeneratedEngine(Engine):
             return [(start, start + steps)]
         return [(row, row + 1) for row in range(start, start + steps)]
 
-    def _bind(self, loops: Loops, given: Mapping[str, Any], inputs: Arrays | None = None) -> Callable[..., None]:
-        """Bind a kernel to its arguments; `inputs` [elements, *element] are those besides parameters and constants."""
+    def _bind(
+        self, kernels: Sequence[Loops], given: Mapping[str, Any], inputs: Arrays | None = None
+    ) -> Callable[..., None]:
+        """Bind kernels to their arguments; `inputs` [elements, *element] are those besides parameters and constants."""
+        launches = [self._bind_kernel(loops, given, inputs) for loops in kernels]
+        return launches[0] if len(launches) == 1 else LaunchSequence(launches)
+
+    def _bind_kernel(self, loops: Loops, given: Mapping[str, Any], inputs: Arrays | None = None) -> Callable[..., None]:
         chosen, inputs = runtime.settings(), inputs or {}
         tasks = min(TASKS_PER_THREAD * chosen.threads, self._batch)
         known = {
@@ -286,6 +296,7 @@ class GeneratedEngine(Engine):
             "pieces": TASKS_PER_THREAD * chosen.threads,
             **given,
         }
+        known |= loops.find_offsets(known)
         loops.packing.bring(known, {**self._inputs, **inputs})
         arguments = tuple([known[name.removeprefix(ARRAY)] for name in loops.names])
         return RepeatedLaunch(loops.kernel, arguments, often=self._plan.key.variant.gathers)

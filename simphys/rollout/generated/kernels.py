@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 from simphys.autograd import runtime
@@ -39,6 +41,24 @@ class Loops:
     numbers: Mapping[str, float]
     relations: Mapping[str, Any]
     packing: Packing
+    offsets: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Arguments that are parts of offsets: (expression, variable whose factor they are, or "" for the rest)."""
+
+    def find_offsets(self, known: Mapping[str, Any]) -> dict[str, int]:
+        """Compute these arguments from sizes by name."""
+        origin = dict.fromkeys(("member", "t", "first"), 0)
+        found = {}
+        given = {**known, **origin}
+        for name, (expression, variable) in self.offsets.items():
+            start = eval(_read(expression), {}, given)
+            end = eval(_read(expression), {}, {**given, variable: 1}) if variable else 2 * start
+            found[name] = end - start
+        return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _read(expression: str) -> CodeType:
+    return compile(expression, "<offset>", "eval")
 
 
 def build_kernel(
@@ -56,13 +76,11 @@ def build_kernel(
         cpu = not runtime.settings().on_gpu
         options = {"parallel": parallel, "batched": variant.batched, "cpu": cpu}
         launched = [launch_lines(group, layout.places, layout.offsets, **options) for group in run.all_groups]
-        body = _expand_time([line for lines in launched for line in lines], ["for _ in range(1):"])
+        body = expand_time([line for lines in launched for line in lines], ["for _ in range(1):"])
     else:
         body = _time_loop(run, layout, variant, parallel=parallel, backward=backward)
     numbers: dict[str, float] = dict(run.scope.numbers)
-    seen = [slot.value.view.domain for slot in layout.places if slot.value.view is not None]
-    integers = {f"n_{d.name}": d.size for d in [*seen, *domains_of(run.all_groups)]}
-    integers |= layout.sizes | layout.starts | {f"size_{array}": size for array, size in layout.parts.items()}
+    integers = find_integers(run, layout)
     used = [array for array in layout.elements if uses_name(body, f"{ARRAY}{array}")]
     others = [n for n in ("rows", "dense_rows", "steps", "members", "tasks", "pieces") if uses_name(body, n)]
     integers = {n: size for n, size in integers.items() if uses_name(body, n)}
@@ -82,6 +100,13 @@ def build_kernel(
     return Loops(kernel, tuple(parameters), {**numbers, **integers}, run.scope.relations, packing)
 
 
+def find_integers(run: Pass, layout: Layout) -> dict[str, int]:
+    """Find the sizes and positions that the text of a pass may name."""
+    seen = [slot.value.view.domain for slot in layout.places if slot.value.view is not None]
+    found = {f"n_{d.name}": d.size for d in [*seen, *domains_of(run.all_groups)]}
+    return found | layout.sizes | layout.starts | {f"size_{array}": size for array, size in layout.parts.items()}
+
+
 def _time_loop(run: Pass, layout: Layout, variant: Variant, *, parallel: bool, backward: bool) -> list[str]:
     """Write the loops over batch members and time around those of a step."""
     step, later = (
@@ -98,7 +123,7 @@ def _time_loop(run: Pass, layout: Layout, variant: Variant, *, parallel: bool, b
     else:
         time = ["for t in range(begin, end):"]
     member = [*fixed, *time, *indent([*moving(step), *step])]
-    member += _expand_time(later, [*time, *indent(moving(later))])
+    member += expand_time(later, [*time, *indent(moving(later))])
     if not variant.batched:
         return ["ti.loop_config(serialize=True)", "for member in range(1):", *indent(member)]
     if not parallel:
@@ -114,7 +139,7 @@ def _time_loop(run: Pass, layout: Layout, variant: Variant, *, parallel: bool, b
     ]
 
 
-def _expand_time(lines: list[str], head: list[str]) -> list[str]:
+def expand_time(lines: list[str], head: list[str]) -> list[str]:
     """Write the heads of loops over time in the text of deferred actions."""
     found = []
     for line in lines:

@@ -23,6 +23,10 @@ from .passes import (
     tangent_pass,
 )
 from .prologue import Prologue
+from .shared_loops import build_loops
+
+LONG = 32
+"""Largest number of sub-steps whose loops share a kernel: the compiler's time grows with the square of its length."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,11 @@ class Recorded:
     def work_us(self) -> float:
         """Serial cost [us] of a step, approximately."""
         return sum([op.pattern.cost_us(op) for op in self.program.ops])
+
+    @property
+    def is_long(self) -> bool:
+        """True if the step is too long for one kernel."""
+        return len(self.program.ops) > LONG
 
     @functools.cached_property
     def inputs(self) -> frozenset[str]:
@@ -97,40 +106,41 @@ class EnginePlan:
         """True if adjoints read what is carried over, so that the engine keeps it for each step."""
         self._available = [*self.stored, *ends] if self.history else self.stored
         self._adjoint_passes: dict[bool, tuple[Pass, Layout]] = {}
-        self._adjoints: dict[bool, tuple[Layout, Loops]] = {}
-        self._tangents: dict[frozenset[str], tuple[Layout, Loops]] = {}
+        self._adjoints: dict[bool, tuple[Layout, list[Loops]]] = {}
+        self._tangents: dict[frozenset[str], tuple[Layout, list[Loops]]] = {}
+
+    @property
+    def in_chunks(self) -> bool:
+        """True if the loops of a step are several kernels, launched for each step."""
+        return self._recorded.is_long and not runtime.settings().on_gpu
 
     @functools.cached_property
-    def forward(self) -> tuple[Layout, Loops, Loops | None]:
+    def forward(self) -> tuple[Layout, list[Loops], list[Loops] | None]:
         """The forward pass, and the loops that a launch begins with, if any."""
         program, carried, key = self._recorded.program, self.carried, self.key
         options: Any = {"gathers": key.variant.gathers, "zeros": self.zeros}
         run = forward_pass(program, self.stored, carried, history=self.history, **options)
         layout = self._lay_out(run)
         name = self._recorded.name
-        chosen: Any = {"inputs": self._recorded.inputs, "parallel": key.parallel}
-        loops = build_kernel(f"forward_{name}", run, layout, key.variant, **chosen)
+        loops = self._build(f"forward_{name}", run, layout)
         if not carried:
             return layout, loops, None
         opening = opening_pass(carried, **options)
         place_rest(layout, opening, key.variant)
-        return layout, loops, build_kernel(f"opening_{name}", opening, layout, key.variant, **chosen)
+        return layout, loops, self._build(f"opening_{name}", opening, layout)
 
     def adjoint_layout(self, *, dense: bool) -> Layout:
         """Return the layout of the adjoint pass."""
         return self._adjoint_pass(dense=dense)[1]
 
-    def adjoint(self, *, dense: bool) -> tuple[Layout, Loops]:
+    def adjoint(self, *, dense: bool) -> tuple[Layout, list[Loops]]:
         """Return the adjoint pass; with `dense` adjoints of the states along time."""
         if dense not in self._adjoints:
             run, layout = self._adjoint_pass(dense=dense)
-            name, key = f"adjoint_{self._recorded.name}", self.key
-            options: Any = {"inputs": self._recorded.inputs, "parallel": key.parallel, "backward": True}
-            loops = build_kernel(name, run, layout, key.variant, **options)
-            self._adjoints[dense] = layout, loops
+            self._adjoints[dense] = layout, self._build(f"adjoint_{self._recorded.name}", run, layout, backward=True)
         return self._adjoints[dense]
 
-    def tangent(self, moving: frozenset[str], *, parallel: bool) -> tuple[Layout, Loops]:
+    def tangent(self, moving: frozenset[str], *, parallel: bool) -> tuple[Layout, list[Loops]]:
         """Return the tangent pass for the named parameters, in a loop over time."""
         if moving not in self._tangents:
             program, variant = self._recorded.program, replace(self.key.variant, gathers=False)
@@ -138,10 +148,27 @@ class EnginePlan:
             params = [value for name, value in program.params.items() if name in moving]
             run = tangent_pass(program, [*program.state.values(), *params, *control], zeros=self.zeros)
             layout = lay_out(program, run, variant, stored=(), tangents=True)
-            options: Any = {"inputs": self._recorded.inputs, "parallel": parallel}
-            loops = build_kernel(f"tangent_{self._recorded.name}", run, layout, variant, **options)
-            self._tangents[moving] = layout, loops
+            chosen: Any = {"variant": variant, "parallel": parallel and not self.in_chunks}
+            self._tangents[moving] = layout, self._build(f"tangent_{self._recorded.name}", run, layout, **chosen)
         return self._tangents[moving]
+
+    def _build(
+        self,
+        name: str,
+        run: Pass,
+        layout: Layout,
+        *,
+        variant: Variant | None = None,
+        parallel: bool | None = None,
+        backward: bool = False,
+    ) -> list[Loops]:
+        """Write and compile a pass: in one kernel, or that of a long step in several, for its loops."""
+        variant = variant or self.key.variant
+        parallel = self.key.parallel if parallel is None else parallel
+        if self.in_chunks:
+            return build_loops(self._recorded.name, run, layout, variant, parallel=parallel)
+        inputs = self._recorded.inputs
+        return [build_kernel(name, run, layout, variant, inputs=inputs, parallel=parallel, backward=backward)]
 
     def _adjoint_pass(self, *, dense: bool) -> tuple[Pass, Layout]:
         if dense not in self._adjoint_passes:

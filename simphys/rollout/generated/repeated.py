@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from simphys.autograd.kernels.launch import Kernel
@@ -27,3 +27,14 @@ class RepeatedLaunch:
         if self._bound is None:
             self._bound = self._kernel.bind(*self._arguments)
         self._bound(*scalars)
+
+
+class LaunchSequence:
+    """Launches one after the other."""
+
+    def __init__(self, launches: Sequence[Callable[..., None]]) -> None:
+        self._launches = launches
+
+    def __call__(self, *scalars: int) -> None:
+        for launch in self._launches:
+            launch(*scalars)

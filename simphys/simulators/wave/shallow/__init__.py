@@ -1,10 +1,11 @@
-"""Shallow water. Start with step.py, the nested step; engine.py runs the same physics in fused loops."""
+"""Shallow water. Start with step.py, the nested step."""
 
-from .engine import ShallowEngine
+from simphys.rollout.generated import engine_of
+
 from .model import Params, ShallowWater, State
 from .stability import advice
 from .step import step
 
 __all__ = ["Params", "ShallowWater", "State", "step"]
 
-ShallowWater.bind(step=step, engine=ShallowEngine, advice=advice)
+ShallowWater.bind(step=step, engine=engine_of(step), advice=advice)

@@ -1,100 +1,73 @@
-"""Index arithmetic for cells, faces and corners of an Arakawa C-grid.
+"""Means and differences on an Arakawa C-grid, as the weights of neighbours.
 
-Cell (i, j) of batch member b has the number c = (b n_x + i) n_y + j. The face before it along an axis and the corner
-before it along both have the same number. Numbers wrap around, as on a periodic grid. A wall consists of the faces 0
-along an axis, which stay closed; the face beyond the last cell is that same wall.
+Cell (i, j), the faces below it along each axis, and the corner below it along both have the same index. A vector has a
+component at each of these faces. The grid wraps around, as if it were periodic, and the face beyond the last cell is
+face 0. A wall is a face 0 that nothing flows through. In one dimension, what would be at corners is 0.
 
-Components of a vector are stored one after the other, [dim, N]; N counts the cells of all batch members.
 Source: Arakawa and Lamb 1977 (the C-grid).
 """
 
-import functools
-from types import SimpleNamespace
-from typing import Any, no_type_check
-
-from simphys.autograd import Tensor, runtime
-from simphys.autograd.kernels.runtime import ti
-
-from .model import CELL_US, ShallowWater
+from simphys.substep.stencil import Term
 
 
-@functools.cache
-@no_type_check
-def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
-    """Neighbours of a cell, and means and differences over them.
-
-    n is the number of cells of a batch member, m the distance in memory between neighbours along the first axis.
-    """
-
-    @ti.func
-    def before(c, axis: ti.template(), n, m):
-        found = ti.select(c % n < m, c + n - m, c - m)
-        if ti.static(axis == 1):
-            found = ti.select(c % m == 0, c + m - 1, c - 1)
-        return found
-
-    @ti.func
-    def after(c, axis: ti.template(), n, m):
-        found = ti.select(c % n >= n - m, c + m - n, c + m)
-        if ti.static(axis == 1):
-            found = ti.select(c % m == m - 1, c + 1 - m, c + 1)
-        return found
-
-    @ti.func
-    def is_open(c, axis: ti.template(), n, m):
-        """Return True if the face is not part of a wall."""
-        found = True
-        if ti.static(closed[axis] and axis == 0):
-            found = c % n >= m
-        if ti.static(closed[axis] and axis == 1):
-            found = c % m != 0
-        return found
-
-    @ti.func
-    def to_face(x: ti.template(), c, axis: ti.template(), n, m):
-        """Average a cell quantity at a face."""
-        return 0.5 * (x[c] + x[before(c, axis, n, m)])
-
-    @ti.func
-    def to_cell(w: ti.template(), c, axis: ti.template(), n, m, N):
-        """Average a quantity of the faces normal to an axis at a cell: the transpose of `to_face`."""
-        return 0.5 * (w[axis * N + c] + w[axis * N + after(c, axis, n, m)])
-
-    @ti.func
-    def to_corner(w: ti.template(), c, axis: ti.template(), n, m, N):
-        """Average a quantity of the faces normal to an axis at a corner."""
-        return 0.5 * (w[axis * N + c] + w[axis * N + before(c, 1 - axis, n, m)])
-
-    @ti.func
-    def difference(x: ti.template(), c, axis: ti.template(), n, m):
-        """Difference a cell quantity across a face."""
-        return x[c] - x[before(c, axis, n, m)]
-
-    @ti.func
-    def divergence(w: ti.template(), c, n, m, N):
-        """Sum the differences of a face quantity across a cell: the negative transpose of `difference`."""
-        total = real(0.0)
-        for axis in ti.static(range(dim)):
-            total += w[axis * N + after(c, axis, n, m)] - w[axis * N + c]
-        return total
-
-    return SimpleNamespace(
-        before=before, after=after, is_open=is_open,
-        to_face=to_face, to_cell=to_cell, to_corner=to_corner, difference=difference, divergence=divergence,
-    )  # fmt: skip
+def one_step(axis: int, dim: int, steps: int) -> tuple[int, ...]:
+    """Return the shift by some steps along an axis."""
+    return tuple([steps if a == axis else 0 for a in range(dim)])
 
 
-def flatten(*arrays: Any) -> list[Any]:
-    """Flatten arrays and Tensors, as kernels expect them."""
-    return [(x.data if isinstance(x, Tensor) else x).reshape(-1) for x in arrays]
+def mean_at_faces(dim: int) -> list[list[Term]]:
+    """Average cells at each face."""
+    return [[Term(0.5, one_step(a, dim, 0)), Term(0.5, one_step(a, dim, -1))] for a in range(dim)]
 
 
-def sizes(model: ShallowWater, batch: int = 1) -> tuple[int, int, int]:
-    """Return the counts n, m and N that kernels take."""
-    n = model.row * model.cells[0]
-    return n, model.row, batch * n
+def mean_at_corners(dim: int) -> list[Term]:
+    """Average the four cells around each corner; in one dimension, the two at each face."""
+    if dim == 1:
+        return mean_at_faces(1)[0]
+    return [Term(0.25, (-i, -j)) for i in (0, 1) for j in (0, 1)]
 
 
-def is_parallel(model: ShallowWater, batch: int = 1) -> bool:
-    """Return True if loops over a batch of this size run on several threads."""
-    return runtime.parallel(CELL_US * sizes(model, batch)[-1])
+def falls_at_faces(dim: int) -> list[list[Term]]:
+    """Take the difference of the two cells at each face, the lower less the upper one."""
+    return [[Term(1, one_step(a, dim, -1)), Term(-1, one_step(a, dim, 0))] for a in range(dim)]
+
+
+def upper_faces(dim: int) -> list[list[Term]]:
+    """Take the value at the upper face of each cell."""
+    return [[Term(1, one_step(a, dim, 1), a)] for a in range(dim)]
+
+
+def divergence(dim: int) -> list[Term]:
+    """Add up what leaves a cell through its upper faces, less what enters through its lower ones."""
+    return [Term(sign, one_step(a, dim, steps), a) for a in range(dim) for sign, steps in ((1, 1), (-1, 0))]
+
+
+def circulation(dim: int) -> list[Term]:
+    """Add up a vector around each corner: u_y - u_y before - u_x + u_x before."""
+    if dim == 1:
+        return []
+    return [Term(1, (0, 0), 1), Term(-1, (-1, 0), 1), Term(-1, (0, 0), 0), Term(1, (0, -1), 0)]
+
+
+def turned_at_corners(dim: int) -> list[list[Term]]:
+    """Average a vector U at each corner, turned by a right angle: (mean_x U_y, -mean_y U_x)."""
+    if dim == 1:
+        return [[]]
+    return [[Term(0.5, (0, 0), 1), Term(0.5, (-1, 0), 1)], [Term(-0.5, (0, 0), 0), Term(-0.5, (0, -1), 0)]]
+
+
+def corners_to_faces(dim: int) -> list[list[Term]]:
+    """Average a vector at corners at each face, along it: (mean_y of the first component, mean_x of the second)."""
+    if dim == 1:
+        return [[]]
+    return [[Term(0.5, (0, 0), 0), Term(0.5, (0, 1), 0)], [Term(0.5, (0, 0), 1), Term(0.5, (1, 0), 1)]]
+
+
+def mean_across(dim: int) -> list[list[Term]]:
+    """Average the other component over the four faces around each face. It is symmetric, with the axes exchanged."""
+    if dim == 1:
+        return [[]]
+    return [
+        [Term(0.25, (-i, j), 1) for i in (0, 1) for j in (0, 1)],
+        [Term(0.25, (i, -j), 0) for i in (0, 1) for j in (0, 1)],
+    ]

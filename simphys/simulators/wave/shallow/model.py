@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Grid, Model, Record, Shape
-
-if TYPE_CHECKING:
-    pass
+from simphys.simulator import Grid, Model, Record, Shape
 
 BOUNDARIES = ("closed", "periodic")
 
 STAGES = (1 / 3, 1 / 2, 1.0)
 """Length of each stage, as a fraction of the time step (Wicker and Skamarock 2002)."""
-
-CELL_US = 0.02
-"""Serial cost [us] of one cell in a sub-step."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +77,6 @@ class ShallowWater(Model):
         """True for each axis that ends in walls."""
         return tuple([boundary == "closed" for boundary in self.boundaries])
 
-    @property
-    def row(self) -> int:
-        """Distance in memory between neighbouring cells along the first axis."""
-        return math.prod(self.cells[1:])
-
     def param_shapes(self) -> Mapping[str, Shape]:
         return {"depth": self.cells, "gravity": (), "friction": ()}
 
@@ -99,8 +86,3 @@ class ShallowWater(Model):
     def describe_grid(self) -> Grid:
         fields = {"elevation": "m", "velocity": "m/s", "depth": "m"}
         return Grid(cells=self.cells, spacing=self.spacing, offset=0.5, fields=fields)
-
-
-def is_dry(elevation: Array, depth: Array) -> bool:
-    """Return True if a cell has no water, so that these equations do not hold."""
-    return bool((elevation + depth).min() <= 0)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from simphys.simulators.wave.shallow import Params
-from simphys.simulators.wave.shallow.engine import ShallowEngine
+from simphys.rollout.generated import engine_of
+from simphys.simulator import Engine
+from simphys.simulators.wave.shallow import Params, step
 
 from .basins import basin
 
@@ -20,8 +21,8 @@ def test_the_predicted_memory_is_what_it_takes() -> None:
     options: dict[str, Any] = {"batch": 2, "needs": frozenset(Params.names()), "deterministic": True}
     last = {name: values[:, None].copy() for name, values in state.arrays().items()}
 
-    def run() -> ShallowEngine:
-        engine = ShallowEngine(model, params.arrays(), None, **options)
+    def run() -> Engine:
+        engine = engine_of(step)(model, params.arrays(), None, **options)
         segment = engine.segment(STEPS)
         engine.load(segment, state.arrays())
         engine.advance(segment, first=0, start=0, steps=STEPS)

@@ -1,0 +1,148 @@
+"""Kernels of single loops, for long steps: loops that differ only in arrays and numbers are one kernel.
+
+Stages of a step repeat their loops. A kernel for each loop, with names that do not depend on the place in the step, is
+compiled once for all of them; and the compiler's passes, whose time grows with the square of a kernel's length, see one
+loop at a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simphys.autograd import runtime
+from simphys.substep.action import Place, Slot, element_name
+from simphys.substep.schedule import Group
+from simphys.substep.text import acts_on_whole, index_type, launch_lines, make_kernel, uses_name
+
+from .kernels import LAUNCH, Loops, expand_time, find_integers
+from .memory import ARRAY, Layout, Variant
+from .packing import Packing
+from .passes import Pass
+
+LONGEST = 400
+"""Largest number of lines of loops that are joined though none of them repeats."""
+
+
+class Places(Mapping[Slot, Place]):
+    """Places of slots, each in an array of its own that is named by the order of use."""
+
+    def __init__(self, layout: Layout, *, batched: bool) -> None:
+        self._layout, self._batched = layout, batched
+        self.named: dict[Place, str] = {}
+        """Name of the array for each place in memory."""
+        self.offsets: dict[str, str] = {}
+        """Expression of each offset in the text."""
+
+    def __getitem__(self, slot: Slot) -> Place:
+        place = self._layout.places[slot]
+        if place not in self.named:
+            name = self.named[place] = f"a{len(self.named)}"
+            text = f"{name}_start + begin * {name}_step"
+            if self._batched:
+                text += f" + member * {name}_member"
+            if uses_name([self.expression(place)], "first"):
+                text += f" + first * {name}_first"
+            self.offsets[f"{name}_at"] = text
+        name = self.named[place]
+        return Place(name, f"{name}_at", place.by_component)
+
+    def __iter__(self) -> Any:
+        return iter(self._layout.places)
+
+    def __len__(self) -> int:
+        return len(self._layout.places)
+
+    def expression(self, place: Place) -> str:
+        """Expression of a place's offset in memory, from the batch member, the row t and sizes."""
+        return self._layout.offsets.get(place.offset, place.offset)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Loops that run one after the other in one launch, as text whose names do not depend on the place in the step."""
+
+    groups: tuple[Group, ...]
+    body: tuple[str, ...]
+    places: Places
+    numbers: tuple[str, ...]
+    """Names of the constant numbers, in the order in which the text names them."""
+
+
+def build_loops(name: str, run: Pass, layout: Layout, variant: Variant, *, parallel: bool) -> list[Loops]:
+    """Write and compile the loops of a pass, in chunks."""
+
+    def write(groups: tuple[Group, ...]) -> Chunk:
+        places, body = Places(layout, batched=variant.batched), []
+        options = {"parallel": parallel, "batched": variant.batched, "cpu": True}
+        for group in groups:
+            body += launch_lines(group, places, places.offsets, **options)
+        body = expand_time(body, ["for _ in range(1):"])
+        numbers = _in_order(body, run.scope.numbers)
+        body = _rename(body, {number: f"number_{k}" for k, number in enumerate(numbers)})
+        return Chunk(groups, tuple(body), places, tuple(numbers))
+
+    chunks = [write((group,)) for group in run.all_groups]
+    return [_compile(name, chunk, run, layout, variant) for chunk in _join(chunks, write)]
+
+
+def _join(chunks: list[Chunk], write: Callable[[tuple[Group, ...]], Chunk]) -> list[Chunk]:
+    """Join neighbours into fewer launches: pairs that repeat first, then those that occur once, up to a length."""
+    while True:
+        pairs = [(a.body, b.body) for a, b in itertools.pairwise(chunks)]
+        counts = Counter(pairs)
+        once = Counter([chunk.body for chunk in chunks])
+        pair = max(counts, key=lambda pair: counts[pair], default=None)
+        if pair is None or counts[pair] == 1 or pair[0] == pair[1]:
+            found = [p for p in pairs if once[p[0]] == once[p[1]] == 1 and len(p[0]) + len(p[1]) <= LONGEST]
+            if not found:
+                return chunks
+            pair = min(found, key=lambda p: len(p[0]) + len(p[1]))
+        joined: list[Chunk] = []
+        for chunk in chunks:
+            if joined and (joined[-1].body, chunk.body) == pair:
+                joined[-1] = write(joined[-1].groups + chunk.groups)
+            else:
+                joined.append(chunk)
+        chunks = joined
+
+
+def _compile(name: str, chunk: Chunk, run: Pass, layout: Layout, variant: Variant) -> Loops:
+    body, places = chunk.body, chunk.places
+    relations = _in_order(body, run.scope.relations)
+    integers = find_integers(run, layout)
+    starts: dict[str, tuple[str, str]] = {}
+    for place, array in places.named.items():
+        for part, variable in (("start", ""), ("step", "t"), ("member", "member"), ("first", "first")):
+            starts[f"{array}_{part}"] = (places.expression(place), variable)
+    ints = [*_in_order(body, integers), *_in_order(body, ("members", "pieces")), *_in_order(body, starts)]
+    parameters = {
+        **{a: f"array_{element_name(layout.elements[p.array.removeprefix(ARRAY)])}" for p, a in places.named.items()},
+        **{relation: index_type(run.scope.relations[relation]) for relation in relations},
+        **{f"number_{k}": "real" for k in range(len(chunk.numbers))},
+        **dict.fromkeys(ints, "i32"),
+    }
+    functions = {key: run.scope.functions[key] for key in _in_order(body, run.scope.functions)}
+    options: Any = {"reduced": acts_on_whole(chunk.groups), "alike": variant.alike}
+    kernel = make_kernel(f"loops_of_{name}", {**parameters, **LAUNCH}, body, functions, runtime.real(), **options)
+    bound = (*[place.array for place in places.named], *relations, *chunk.numbers, *ints)
+    offsets = {key: starts[key] for key in ints if key in starts}
+    return Loops(kernel, bound, {**run.scope.numbers, **integers}, run.scope.relations, Packing(), offsets)
+
+
+def _in_order(body: Sequence[str], names: Any) -> list[str]:
+    """List the names that occur in a text, in the order of their first occurrence."""
+    wanted = set(names)
+    words = dict.fromkeys(re.findall(r"\b[A-Za-z_]\w*\b", "\n".join(body)))
+    return [word for word in words if word in wanted]
+
+
+def _rename(body: Sequence[str], changes: Mapping[str, str]) -> list[str]:
+    if not changes:
+        return list(body)
+    words = re.compile(rf"\b({'|'.join(changes)})\b")
+    return [words.sub(lambda found: changes[found[1]], line) for line in body]

@@ -1,0 +1,205 @@
+"""Sums of neighbouring cells' values with fixed weights: means, differences and shifts on a regular grid.
+
+They are linear, so that the weights are the whole declaration: the tangent is the same sum, and the adjoint gathers
+with the weights transposed. Each cell writes to itself alone, forward and back, so that loops run in parallel.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from simphys.autograd.errors import InputError
+from simphys.numerics.element import Element
+from simphys.simulator import Shape
+
+from .action import Access, Site, Slot, build_element
+from .concatenate import entry
+from .contribution import Contribution
+from .function import declare
+from .grid import CELLS, GridPattern, locate_cell
+from .pattern import Source
+from .program import Domain, Op, Value, View
+from .scope import Scope
+
+
+class Term(NamedTuple):
+    """A term of a sum: a neighbour's value times a weight."""
+
+    weight: float
+    shift: tuple[int, ...]
+    """Steps to the neighbour along each axis: -1, 0 or 1."""
+    component: int = 0
+    """Component of a vector; 0 for numbers."""
+
+
+Sum = Sequence[Term]
+Weights = Callable[[int], Sum | Sequence[Sum]]
+"""For a number of dimensions: the sum that a number is, or those that the components of a vector are."""
+
+
+def stencil(result: str, weights: Mapping[str, Weights]) -> Any:
+    """Declare a sub-step that computes weighted sums of the values of neighbouring cells, on the grid of `model.cells`.
+
+    `weights` has those of each array, which is [*cells], or [c, *cells] for vectors; the result is the sum over all
+    arrays, of the same form. A sum without terms is 0. The grid wraps around: behind the last cell of each axis lies
+    the first one. On a grid with walls, values there that are zero keep its ends apart.
+
+    Returns a Function, to be applied to the model and the arrays, in order.
+    """
+    return declare(Stencil(result, weights))
+
+
+class Stencil(GridPattern):
+    """The pattern of `stencil`."""
+
+    adjoint_access: Access = "other"
+    element_us = 0.004
+
+    def __init__(self, result: str, weights: Mapping[str, Weights]) -> None:
+        self.element: Element = entry.element
+        self.weights = dict(weights)
+        self.name = "".join([word.capitalize() for word in result.split("_")])
+        self.source, self.over = f"Stencil({result})", CELLS
+        self.sources = {name: Source("near", name) for name in weights}
+        self.varying = self.arguments = tuple(weights)
+        self.places = tuple(range(len(weights)))
+        self.results = {result: ()}
+
+    def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
+        cells = self.read_cells(model)
+        domain = Domain(CELLS, math.prod(cells), cells)
+        views = {n: self._view(n, value, domain) for n, value in inputs.items() if isinstance(value, Value)}
+        op = Op(self, inputs, domain, views, variant=cells)
+        element = self._result_element(len(cells))
+        view = View(domain, element, components_first=bool(element))
+        op.outputs = (Value(next(iter(self.results)), (*element, *cells), "local", view),)
+        return op
+
+    def _result_element(self, dim: int) -> Shape:
+        """Shape of an element of the result. Errors: InputError for weights that do not fit."""
+        given = [weights(dim) for weights in self.weights.values()]
+        found = {() if _is_number(each) else (len(each),) for each in given}
+        if len(found) != 1:
+            constraint, remedy = "the sums of all arrays are a number, or as many components", "Correct the weights."
+            raise InputError(self.source, constraint, f"shapes {sorted(found)}", remedy)
+        for name in self.weights:
+            for term in itertools.chain(*self._rows(name, dim)):
+                if len(term.shift) != dim or not set(term.shift) <= {-1, 0, 1}:
+                    constraint = f"a shift has -1, 0 or 1 for each of the {dim} axes"
+                    raise InputError(self.source, constraint, repr(term.shift), "Correct the weights.")
+        return found.pop()
+
+    def _view(self, name: str, value: Value, domain: Domain) -> View:
+        cells, rows = domain.grid, self._rows(name, len(domain.grid))
+        element = value.shape[: -len(cells)]
+        count = 1 + max([term.component for row in rows for term in row], default=0)
+        if value.shape[-len(cells) :] != cells or len(element) > 1 or math.prod(element) < count:
+            vectors = f", or [c, ...] with {count} or more components" if count > 1 else ""
+            constraint = f"{name} has an entry for each cell: its shape is {list(cells)}{vectors}"
+            raise InputError(self.source, constraint, f"{list(value.shape)}", "Correct it.")
+        return View(domain, element, components_first=bool(element))
+
+    def _rows(self, name: str, dim: int) -> Sequence[Sum]:
+        """List the sum that gives each component of the result."""
+        given: Any = self.weights[name](dim)
+        return [given] if _is_number(given) else given
+
+    def choose_width(self, op: Op) -> int:
+        return max(op.domain.grid[-1], 2)  # row by row; blocks of many sums take longer to compile than they save
+
+    def input_access(self, name: str, op: Op) -> Access:
+        return "other"
+
+    # --- the three passes
+
+    def forward(self, op: Op, scope: Scope) -> None:
+        self._append_sums(op, scope, list(op.inputs), "value")
+
+    def tangent(self, op: Op, scope: Scope) -> None:
+        self._append_sums(op, scope, [name for name in op.inputs if scope.moves(op.inputs[name])], "tangent")
+
+    def _append_sums(self, op: Op, scope: Scope, names: Sequence[str], kind: Literal["value", "tangent"]) -> None:
+        result = op.outputs[0]
+        target = self.write_result(op, scope, result, kind)
+        dim = len(op.domain.grid)
+        terms = {name: self._rows(name, dim) for name in names if any(self._rows(name, dim))}
+
+        def emit(site: Site) -> None:
+            parts = ["" for _ in range(math.prod(result.element))]
+            for name, rows in terms.items():
+                value = op.inputs[name]
+                assert isinstance(value, Value), "an array"
+                parts = [a + b for a, b in zip(parts, _add_up(site, op, Slot(kind, value), rows), strict=True)]
+            target.write(site, _assemble(parts, result.element))
+
+        reads = self.input_reads(op, scope, frozenset(terms), kind)
+        self._append(op, scope, emit, reads, [target])
+
+    def adjoint(self, op: Op, scope: Scope) -> None:
+        adjoint, dim = Slot("adjoint", op.outputs[0]), len(op.domain.grid)
+        targets: list[tuple[Contribution, View, Sequence[Sum]]] = []
+        for name in op.inputs:
+            rows = self._rows(name, dim)
+            if scope.wants(op.inputs[name]) and any(rows):
+                view = op.views[name]
+                targets.append((self.add_adjoint(op, scope, name), view, _transpose(rows, view.components)))
+
+        def emit(site: Site) -> None:
+            for target, view, rows in targets:
+                target.write(site, _assemble(_add_up(site, op, adjoint, rows), view.element))
+
+        if targets:
+            self._append(op, scope, emit, {adjoint: "other"}, [target for target, _, _ in targets])
+
+
+def _is_number(given: Any) -> bool:
+    """True for the weights of a number: a sum, not a list of sums."""
+    return all([isinstance(term, Term) for term in given])
+
+
+def _transpose(rows: Sequence[Sum], count: int) -> list[list[Term]]:
+    """Return the weights with which each component of an array takes the adjoints of the sums."""
+    found: list[list[Term]] = [[] for _ in range(count)]
+    for number, row in enumerate(rows):
+        for weight, shift, component in row:
+            found[component].append(Term(weight, tuple([-s for s in shift]), number))
+    return found
+
+
+def _add_up(site: Site, op: Op, slot: Slot, rows: Sequence[Sum]) -> list[str]:
+    """Write each sum, as text that begins with a sign; empty without terms."""
+    view = slot.value.view
+    assert view is not None, "made with the sub-step"
+    found = []
+    for row in rows:
+        groups: dict[float, str] = {}
+        for weight, shift, component in row:
+            at = find_neighbour(site, op.domain.grid, shift)
+            loaded = site.once(site.load_component(slot, view, at, component))
+            groups[abs(weight)] = groups.get(abs(weight), "") + f" {'-' if weight < 0 else '+'} {loaded}"
+        found.append("".join([text if w == 1 else f" + {w!r} * ({text[1:]})" for w, text in groups.items()]))
+    return found
+
+
+def _assemble(parts: Sequence[str], element: Shape) -> str:
+    """Expression of an element from the sums of its components."""
+    return build_element([part.removeprefix(" + ").strip() or "0.0" for part in parts], element)
+
+
+def find_neighbour(site: Site, cells: Shape, shift: Sequence[int]) -> str:
+    """Write the index of the cell some steps from the loop's cell."""
+    text = site.index
+    for axis, (count, steps) in enumerate(zip(cells, shift, strict=True)):
+        if steps == 0 or count == 1:
+            continue
+        if site.row and axis == len(cells) - 1:
+            text += f" {steps:+d}"
+            continue
+        stride, at = math.prod(cells[axis + 1 :]), locate_cell(site, cells, axis)
+        last = f"{at} == {count - 1}" if steps > 0 else f"{at} == 0"
+        around = -steps * (count - 1) * stride
+        text += " + " + site.once(f"ti.select({last}, {around}, {steps * stride})")
+    return site.once(text) if text != site.index else text
