@@ -76,8 +76,8 @@ class Kernel:
         for name, kind in self._kinds.items():
             record = kind.name if isinstance(kind, RecordType) else None
             for leaf, inner in leaves(name, kind) if isinstance(kind, RecordType) else [(name, kind)]:
-                written = leaf in self.written
-                self._arguments.append(parameter(self.name, leaf, inner, written=written, record=record))
+                is_written = leaf in self.written
+                self._arguments.append(parameter(self.name, leaf, inner, written=is_written, record=record))
         if signature.return_annotation not in (inspect.Signature.empty, None):
             remedy = "Write the result to an array of one element."
             raise InputError(f"kernel {self.name}", "it returns nothing", repr(signature.return_annotation), remedy)
