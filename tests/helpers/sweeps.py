@@ -55,13 +55,11 @@ def contact(v_a, v_b, w_a, w_b, s):
 @contact.adjoint
 def adj_contact(v_a, v_b, w_a, w_b, s, adj_v_a, adj_v_b, adj_s):
     u, w = v_a[1] - v_b[1], w_a + w_b
-    change, gu, gw, gs = -s, 0.0 * s, 0.0 * s, 0.0 * s
     q = w_a * adj_v_a[1] - w_b * adj_v_b[1]
+    change, gu, gw, gs = -s, 0.0, 0.0, -q
     if s - 0.5 * u / w > 0:
         change = -0.5 * u / w
         gu, gw, gs = -0.5 / w * (q + adj_s), 0.5 * u / (w * w) * (q + adj_s), adj_s
-    else:
-        gs = -q
     up = ti.Vector([0.0, gu])
     return adj_v_a + up, adj_v_b - up, change * adj_v_a[1] + gw, -change * adj_v_b[1] + gw, gs
 
