@@ -91,6 +91,7 @@ def listed_rows(module: Any) -> None:
 
 EQUIVALENT = {
     "*_contact: s - 0.5 * u / w > 0 -> s - 0.5 * u / w >= 0": "an impulse that is exactly 0",
+    "adj_contact: 0.5 * u / w -> w / (0.5 * u)": "in the condition: the same contacts press in this motion",
 }
 
 
