@@ -14,6 +14,8 @@ from .sequence_text import Slots, Text, hidden_count
 
 NEVER = 1e30
 """Time that a search returns for elements that never meet [s]: later than any time that occurs."""
+LARGEST = 3e38
+"""Largest sum of squares of a sound state, which f32 can just hold."""
 ROW = ("row_time", "row_kind", "row_first", "row_second")
 """Data of a row: its time, its kind (0 for none), which elements, or which element and side."""
 
@@ -96,7 +98,8 @@ class EventText(Text):
                 frame.state(n, "k") + ".norm_sqr()" * bool(self.view(slots, n).element) for n in self.pattern.state
             ]
             total = site.assign("total", " + ".join([f"ti.abs({size})" for size in sizes]))
-            with site.block(f"if ti.math.isnan({total}) + ti.math.isinf({total}) != 0:"):
+            # False for NaN, too. Taichi 1.7.4 crashes on isnan and isinf in kernels for Vulkan.
+            with site.block(f"if not {total} <= {LARGEST}:"):
                 site.line(f"{sound} = 0")
         left, count, going = site.assign("left", self.duration), site.assign("count", "0"), site.assign("going", sound)
         with site.block(f"while {going} == 1:"):
