@@ -24,7 +24,7 @@ R, G = 0.1, 9.81
 PART = 0.3
 """Fraction of a step at which events happen in motions with O(dt) errors, so that half the step has half the error."""
 
-COMPLIANT = ("simulator.law=compliant", "contact.stiffness=2000", "time.dt=5e-5")
+COMPLIANT = ("simulator.law=compliant", "contact.stiffness=2000", "time.dt=2.5e-5")
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,10 @@ class GeneratedEngine(Engine):
         known = {n: t.reshape(-1, *self._shapes[n]) for n, t in tangents.items() if n in program.params}
         moves = self._prologue.push(self._values, known, alike=self._alike)
         tangents |= moves
-        layout, loops = self._plan.tangent(frozenset(tangents), parallel=self._batch > 1 and self._plan.key.parallel)
+        parallel = self._batch > 1 and self._plan.key.parallel
+        moving, layout, loops = self._plan.tangent(frozenset(tangents), parallel=parallel)
+        held = moving - tangents.keys()
+        tangents |= {n: np.zeros_like(self._given[n] if n == "control" else self._values[n]) for n in held}
         given = {**segment.arrays, **self._parts(layout, "work"), "rows": segment.steps + 1}
         for name, values in tangent.items():
             rows = np.zeros((self._batch, segment.steps + 1, *values.shape[1:]), real)

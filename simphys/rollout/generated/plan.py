@@ -29,6 +29,10 @@ LONG = 32
 """Largest number of sub-steps whose loops share a kernel: the compiler's time grows with the square of its length."""
 
 
+OWN_TANGENTS = 2
+"""Number of tangent passes for few parameters each, before one for all is made: each compiles a kernel."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Key:
     """Everything that the kernels of an engine depend on."""
@@ -52,6 +56,8 @@ class Recorded:
     program: Program
     carried: tuple[Carried, ...] = ()
     plans: dict[Key, EnginePlan] = field(default_factory=dict)
+    tangents: dict[Any, dict[Any, tuple[Layout, list[Loops]]]] = field(default_factory=dict)
+    """Tangent passes, by all that they depend on, and by the parameters that move and those that are zero."""
 
     @functools.cached_property
     def work_us(self) -> float:
@@ -107,7 +113,6 @@ class EnginePlan:
         self._available = [*self.stored, *ends] if self.history else self.stored
         self._adjoint_passes: dict[bool, tuple[Pass, Layout]] = {}
         self._adjoints: dict[bool, tuple[Layout, list[Loops]]] = {}
-        self._tangents: dict[frozenset[str], tuple[Layout, list[Loops]]] = {}
 
     @property
     def in_chunks(self) -> bool:
@@ -140,17 +145,32 @@ class EnginePlan:
             self._adjoints[dense] = layout, self._build(f"adjoint_{self._recorded.name}", run, layout, backward=True)
         return self._adjoints[dense]
 
-    def tangent(self, moving: frozenset[str], *, parallel: bool) -> tuple[Layout, list[Loops]]:
-        """Return the tangent pass for the named parameters, in a loop over time."""
-        if moving not in self._tangents:
-            program, variant = self._recorded.program, replace(self.key.variant, gathers=False)
-            control = [program.control] if program.control is not None and "control" in moving else []
-            params = [value for name, value in program.params.items() if name in moving]
-            run = tangent_pass(program, [*program.state.values(), *params, *control], zeros=self.zeros)
-            layout = lay_out(program, run, variant, stored=(), tangents=True)
-            chosen: Any = {"variant": variant, "parallel": parallel and not self.in_chunks}
-            self._tangents[moving] = layout, self._build(f"tangent_{self._recorded.name}", run, layout, **chosen)
-        return self._tangents[moving]
+    def tangent(self, moving: frozenset[str], *, parallel: bool) -> tuple[frozenset[str], Layout, list[Loops]]:
+        """Return the tangent pass, in a loop over time, with the names of the parameters that move in it.
+
+        These are the named ones at first. Once there are some passes for few, one pass for all serves any others.
+        """
+        variant, key = replace(self.key.variant, gathers=False), self.key
+        made = self._recorded.tangents.setdefault((variant, parallel, key.precision, key.arch), {})
+        chosen = moving, key.zeros
+        if chosen not in made and len(made) >= OWN_TANGENTS:
+            control = () if self._recorded.program.control is None else ("control",)
+            chosen = frozenset([*self._recorded.program.params, *control]), frozenset()
+        if chosen not in made:
+            made[chosen] = self._make_tangent(*chosen, variant, parallel=parallel)
+        return chosen[0], *made[chosen]
+
+    def _make_tangent(
+        self, moving: frozenset[str], zeros: frozenset[str], variant: Variant, *, parallel: bool
+    ) -> tuple[Layout, list[Loops]]:
+        program = self._recorded.program
+        control = [program.control] if program.control is not None and "control" in moving else []
+        params = [value for name, value in program.params.items() if name in moving]
+        still = [program.params[name] for name in zeros]
+        run = tangent_pass(program, [*program.state.values(), *params, *control], zeros=still)
+        layout = lay_out(program, run, variant, stored=(), tangents=True)
+        chosen: Any = {"variant": variant, "parallel": parallel and not self.in_chunks}
+        return layout, self._build(f"tangent_{self._recorded.name}", run, layout, **chosen)
 
     def _build(
         self,
