@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from simphys.autograd import Context, Function, Tensor, runtime
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array
+from simphys.simulator import Array, Model
+from simphys.simulator.memo import memo
 
 from .launch import Arrays, run_pass
 from .pattern import Pattern
-from .program import Value
+from .program import Op, Value
 from .trace import Recording, Symbol
 
 
@@ -49,18 +50,8 @@ class Substep(Function):
     @staticmethod
     def forward(ctx: Context, model: Any, *inputs: Any) -> Any:
         pattern: Pattern = ctx.function.pattern
-        values: dict[str, Value | float] = {}
-        for name, given in zip(pattern.sources, _by_parameter(pattern, inputs), strict=True):
-            varies = name in pattern.varying
-            if isinstance(given, Tensor | np.ndarray):
-                runtime.require_precision(f"{pattern.name}, {pattern.sources[name].field}", given)
-                values[name] = Value(name, given.shape, "local" if varies else "constant")
-            elif varies:
-                raise InputError(pattern.name, f"{pattern.sources[name].field} is a Tensor", repr(given), "Pass one.")
-            else:
-                values[name] = float(given)
-        ctx.op = pattern.make_op(model, values)
-        results = run_pass(ctx.op, "forward", _arrays(ctx, "value", inputs))
+        ctx.applied = _apply(pattern, model, inputs)
+        results = run_pass(ctx.applied.op, "forward", _arrays(ctx, "value", inputs))
         ctx.save_for_backward(*inputs, *(results if pattern.reads_results else ()))
         return _as_result(results)
 
@@ -68,8 +59,8 @@ class Substep(Function):
     def backward(ctx: Context, *adjoints: Tensor) -> tuple[Any, ...]:
         given = _arrays(ctx, "value", ctx.saved_tensors)
         given |= {("adjoint", number): adj.data for number, adj in enumerate(adjoints)}
-        found = dict(zip(ctx.op.pattern.varying, run_pass(ctx.op, "adjoint", given), strict=True))
-        pattern: Pattern = ctx.op.pattern
+        pattern: Pattern = ctx.function.pattern
+        found = dict(zip(pattern.varying, run_pass(ctx.applied.op, "adjoint", given), strict=True))
         adj: list[Any] = [None] * len(pattern.arguments)
         for name, place in zip(pattern.sources, pattern.places, strict=True):
             if name in found and place is not None:
@@ -79,7 +70,52 @@ class Substep(Function):
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> Any:
         given = _arrays(ctx, "value", ctx.saved_tensors) | _arrays(ctx, "tangent", tangents)
-        return _as_result(run_pass(ctx.op, "tangent", given))
+        return _as_result(run_pass(ctx.applied.op, "tangent", given))
+
+
+class _Applied(NamedTuple):
+    """A sub-step applied to arrays of certain shapes."""
+
+    op: Op
+    arrays: tuple[tuple[str, int, bool], ...]
+    """Parameters that take arrays: name, place among the arguments, True if gradients flow to it."""
+
+
+_APPLIED_LIMIT = 100
+"""Applications that a model keeps. Numbers that change with time would add more and more."""
+
+
+def _apply(pattern: Pattern, model: Any, inputs: Sequence[Any]) -> _Applied:
+    """Apply a sub-step, or find it applied to arrays of the same shapes and the same numbers before."""
+    if not isinstance(model, Model):  # of a test, say: not sure to stay the same
+        return _apply_anew(pattern, model, inputs)
+    table = memo(model).setdefault("applied sub-steps", {})
+    kinds = [(given.shape, given.dtype) if isinstance(given, Tensor | np.ndarray) else given for given in inputs]
+    key = (pattern, runtime.real_dtype(), *kinds)
+    if key not in table:
+        applied = _apply_anew(pattern, model, inputs)
+        if len(table) >= _APPLIED_LIMIT:
+            table.clear()
+        table[key] = applied
+    return table[key]
+
+
+def _apply_anew(pattern: Pattern, model: Any, inputs: Sequence[Any]) -> _Applied:
+    """Apply a sub-step. Errors: InputError for arrays in another precision, of wrong shapes, or none."""
+    values: dict[str, Value | float] = {}
+    arrays = []
+    for (name, source), place in zip(pattern.sources.items(), pattern.places, strict=True):
+        varies = name in pattern.varying
+        given = 0.0 if place is None else inputs[place]
+        if place is not None and isinstance(given, Tensor | np.ndarray):
+            runtime.require_precision(f"{pattern.name}, {source.field}", given)
+            values[name] = Value(name, given.shape, "local" if varies else "constant")
+            arrays.append((name, place, varies))
+        elif varies:
+            raise InputError(pattern.name, f"{source.field} is a Tensor", repr(given), "Pass one.")
+        else:
+            values[name] = float(given)
+    return _Applied(pattern.make_op(model, values), tuple(arrays))
 
 
 def _as_input(pattern: Pattern, name: str, given: Any, recording: Recording) -> Value | float:
@@ -103,12 +139,11 @@ def _by_parameter(pattern: Pattern, arguments: Sequence[Any]) -> list[Any]:
 
 def _arrays(ctx: Context, kind: str, values: Any) -> Arrays:
     """Collect the arrays of the inputs, and of results that follow them, by kind and name or number."""
-    pattern: Pattern = ctx.op.pattern
-    count = len(pattern.arguments)
+    every, count = kind == "value", len(ctx.function.pattern.arguments)
     found: Arrays = {(kind, number): _data(given) for number, given in enumerate(values[count:])}
-    for (name, value), given in zip(ctx.op.inputs.items(), _by_parameter(pattern, values[:count]), strict=True):
-        if isinstance(value, Value) and given is not None and (kind == "value" or value.varies):
-            found[kind, name] = _data(given)
+    for name, place, varies in ctx.applied.arrays:
+        if (every or varies) and values[place] is not None:
+            found[kind, name] = _data(values[place])
     return found
 
 

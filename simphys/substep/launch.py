@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -47,9 +48,10 @@ def run_pass(op: Op, name: Pass, given: Arrays, *, alike: bool = False) -> list[
     `given` has the values of the inputs, and their tangents or the adjoints of the outputs. With `alike`, the results
     do not depend on the number of threads.
     """
-    cost = op.pattern.cost_us(op)
-    parallel = cost > runtime.PARALLEL_WORK_US if alike else runtime.parallel(cost)
-    prepared = _prepare(op, name, parallel, alike)
+    passes = _passes_of_ops().setdefault(op, {})
+    if (name, alike) not in passes:
+        passes[name, alike] = _prepare(op, name, alike)
+    prepared = passes[name, alike]
     real = runtime.real_dtype()
     made = {key: np.zeros(shape, real) for key, shape in prepared.results}
     known = {**given, **made}
@@ -63,8 +65,10 @@ def run_pass(op: Op, name: Pass, given: Arrays, *, alike: bool = False) -> list[
     return list(made.values())
 
 
-def _prepare(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
+def _prepare(op: Op, name: Pass, alike: bool) -> _Prepared:
     """Compile a pass, or find it compiled for the same shapes."""
+    cost = op.pattern.cost_us(op)
+    parallel = cost > runtime.PARALLEL_WORK_US if alike else runtime.parallel(cost)
     shapes = [v.shape if isinstance(v, Value) else None for v in op.inputs.values()]
     key = (op.pattern, name, parallel, alike, tuple(shapes), op.domain, op.onto, op.variant)
     table: dict[Any, _Prepared] = _prepared_passes()
@@ -93,6 +97,12 @@ def _arrange(array: Array, shape: Shape, *, by_component: bool) -> Array:
     if by_component:
         return np.ascontiguousarray(array.reshape(shape).T).reshape(-1)
     return np.ascontiguousarray(array).reshape(shape)
+
+
+@runtime.cached
+def _passes_of_ops() -> WeakKeyDictionary[Op, dict[tuple[Pass, bool], _Prepared]]:
+    """The compiled passes of sub-steps that were run before, for the settings in force."""
+    return WeakKeyDictionary()
 
 
 @runtime.cached

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from simphys.autograd.errors import InputError, MissingJvp
@@ -74,7 +75,7 @@ class Pattern(ABC):
     is_serial = False
     """True if it takes one thing after the other: an engine of such sub-steps alone runs each member on one thread."""
 
-    @property
+    @cached_property
     def reads_results(self) -> bool:
         """True if the adjoint or the tangent takes the results."""
         rules = [rule for rule in (self.element.adjoint, self.element.tangent) if rule is not None]
