@@ -76,3 +76,10 @@ def pytest_configure(config: pytest.Config) -> None:
         arch=os.environ.get("SIMPHYS_TEST_ARCH", "cpu"),
         precision=os.environ.get("SIMPHYS_TEST_PRECISION", "f64"),
     )
+
+
+def pytest_unconfigure() -> None:
+    """End the compiler's program: it then writes its cache on disk, from which a second run takes its kernels."""
+    from simphys.autograd.kernels.runtime import ti
+
+    ti.reset()

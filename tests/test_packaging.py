@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -87,8 +86,7 @@ def test_a_wheel_holds_exactly_the_sources_under_their_import_names(wheel: Path,
 def test_a_wheel_from_an_sdist_is_the_same(wheel: Path, checkout: Path, tmp_path: Path) -> None:
     for folder in ("sdist", "unpacked", "wheel"):
         (tmp_path / folder).mkdir()
-    with tarfile.open(build("sdist", checkout, tmp_path / "sdist")) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
+    shutil.unpack_archive(build("sdist", checkout, tmp_path / "sdist"), tmp_path / "unpacked")
     (source,) = (tmp_path / "unpacked").iterdir()
     again = build("wheel", source, tmp_path / "wheel")
     with zipfile.ZipFile(again) as ours, zipfile.ZipFile(wheel) as direct:

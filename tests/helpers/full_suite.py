@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 
 FULL_SUITE: dict[str, tuple[str, ...]] = {
-    "certificates: one scene of each simulator stays; the others use the same kernels": (
+    "certificates: one scene of most simulators stays; others use the same kernels, or compile long": (
         "test_certificates.py::test_the_gradient_of_a_scene_is_proven[*",
         "!*[mass_spring/air_track]",
         "!*[charges/find_charges]",
         "!*[pendulum/swing_up]",
-        "!*[shallow_water/harbour]",
         "!*[smoke/taylor_green]",
         "!*[wave/drop]",
     ),
@@ -46,6 +45,18 @@ FULL_SUITE: dict[str, tuple[str, ...]] = {
         "simulators/mass_spring/test_control.py::test_the_derivative_of_a_hundred_controlled_steps_is_right*",
         "simulators/wave/test_memory.py::*[torus*",
         "simulators/mpm/test_engine.py::*",
+        "experiment/test_settings_of_scenes.py::*[rigid/dropped_ball]",
+        "experiment/test_settings_of_scenes.py::*[shallow_water/harbour]",
+        "experiment/test_settings_of_scenes.py::test_results_are_those_of_processes*[mass_spring/air_track]",
+        "simulators/rigid/test_time_of_impact.py::test_derivatives_of_contacts_at_rest*[3]",
+    ),
+    "velocity Verlet, whose kernels are long: tests of single steps and of stored adjoints stay": (
+        "simulators/mass_spring/test_engine.py::test_*cut_into_segments*-velocity_verlet]",
+        "simulators/mass_spring/test_engine.py::test_a_horizon*-False-*",
+        "simulators/mass_spring/test_engine.py::test_the_predicted_memory*-True-*",
+        "simulators/mass_spring/test_controlled.py::*-velocity_verlet*",
+        "simulators/mass_spring/test_rollout.py::test_degenerate_systems*[velocity_verlet-*",
+        "simulators/mass_spring/test_batch.py::test_the_derivative_of_a_batch*-velocity_verlet]",
     ),
     "Jacobians entry by entry in space, where kernels take seconds to compile: those in the plane stay": (
         "simulators/rigid/test_solve.py::*[3*",
