@@ -70,27 +70,78 @@ def _kernel(real: Any) -> Any:
     return solve
 
 
+def couple_faces(k: Array, spacing: float) -> Array:
+    """Compute g [dim, *cells] of conduction, -div(k grad): the harmonic mean of k through each face, by spacing^2."""
+    coupling, factor = np.zeros((k.ndim, *k.shape), k.dtype), 2 / spacing**2
+    for axis in range(k.ndim):
+        low, high = at_faces(k, axis)
+        along(coupling[axis], axis)[:-1] = factor * low * high / (low + high)
+    return coupling
+
+
+def adj_couple_faces(k: Array, spacing: float, adj: Array) -> Array:
+    """Compute the adjoint of k from that of g."""
+    adj_k, factor = np.zeros_like(k), 2 / spacing**2
+    for axis in range(k.ndim):
+        low, high = at_faces(k, axis)
+        w = factor * along(adj[axis], axis)[:-1] / (low + high) ** 2
+        along(adj_k, axis)[:-1] += high * high * w
+        along(adj_k, axis)[1:] += low * low * w
+    return adj_k
+
+
+def jvp_couple_faces(k: Array, spacing: float, dk: Array) -> Array:
+    """Compute the tangent of g from that of k."""
+    dcoupling, factor = np.zeros((k.ndim, *k.shape), k.dtype), 2 / spacing**2
+    for axis in range(k.ndim):
+        (low, high), (dlow, dhigh) = at_faces(k, axis), at_faces(dk, axis)
+        along(dcoupling[axis], axis)[:-1] = factor * (high * high * dlow + low * low * dhigh) / (low + high) ** 2
+    return dcoupling
+
+
+def couple_sides(k: Array, spacing: float, open_sides: Sequence[int]) -> Array:
+    """Compute the coupling [*cells] with sides that are held at 0, half a cell away. It is linear, and symmetric."""
+    found, factor = np.zeros_like(k), 2 / spacing**2
+    for side in open_sides:
+        layer = (slice(None),) * (side // 2) + (-(side % 2),)
+        found[layer] += factor * k[layer]
+    return found
+
+
+def add_faces(own: Array, coupling: Array) -> Array:
+    """Compute the diagonal d = e + sum of g over the faces of a cell, for e = `own` [*cells]."""
+    diagonal = own.copy()
+    for axis in range(own.ndim):
+        g = along(coupling[axis], axis)[:-1]
+        along(diagonal, axis)[:-1] += g
+        along(diagonal, axis)[1:] += g
+    return diagonal
+
+
 def couple_cells(k: Array, spacing: float, open_sides: Sequence[int]) -> tuple[Array, Array]:
-    """Compute d [*cells] and g [dim, *cells] of conduction, -div(k grad): the harmonic mean of k through each face.
+    """Compute d [*cells] and g [dim, *cells] of conduction.
 
     open_sides: numbers of the sides that are held at 0, half a cell away.
     """
-    diagonal, coupling, factor = np.zeros_like(k), np.zeros((k.ndim, *k.shape), k.dtype), 2 / spacing**2
-    for axis in range(k.ndim):
-        along, d, g = (np.moveaxis(array, axis, 0) for array in (k, diagonal, coupling[axis]))
-        g[:-1] = factor * along[:-1] * along[1:] / (along[:-1] + along[1:])
-        d += g
-        d[1:] += g[:-1]
-    for side in open_sides:
-        layer = (slice(None),) * (side // 2) + (-(side % 2),)
-        diagonal[layer] += factor * k[layer]
-    return diagonal, coupling
+    coupling = couple_faces(k, spacing)
+    return add_faces(couple_sides(k, spacing, open_sides), coupling), coupling
+
+
+def along(array: Array, axis: int) -> Array:
+    """View an array with this axis first."""
+    return np.moveaxis(array, axis, 0)
+
+
+def at_faces(array: Array, axis: int) -> tuple[Array, Array]:
+    """View the values at the lower and at the upper cell of the faces along an axis, which comes first."""
+    view = along(array, axis)
+    return view[:-1], view[1:]
 
 
 class CoupledCells:
     """The matrix A, and its solver.
 
-    diagonal: d [*cells]. coupling: g [dim, *cells] of each cell with the next one along each axis, 0 for the last.
+    diagonal: d [*cells]. coupling: g [dim, *cells] of each cell with the next one along each axis; the last has none.
     """
 
     def __init__(self, diagonal: Array, coupling: Array) -> None:
@@ -98,8 +149,11 @@ class CoupledCells:
         strides = [math.prod(cells[axis + 1 :]) for axis in range(len(cells))]
         self._cells, self._pad, self._diagonal = cells, max(strides), diagonal.reshape(-1)
         self._strides = np.array(strides, np.int32)
-        flat = coupling.reshape(len(cells), -1)
-        self._coupling = np.pad(flat, ((0, 0), (self._pad, self._pad))).reshape(-1)
+        padded = np.zeros((len(cells), diagonal.size + 2 * self._pad), coupling.dtype)
+        for axis, g in enumerate(coupling):
+            inner = padded[axis, self._pad : -self._pad].reshape(cells)
+            along(inner, axis)[:-1] = along(g, axis)[:-1]
+        self._coupling = padded.reshape(-1)
 
     def solve(self, b: Array) -> Array:
         """Compute x = A^-1 b. The iterations end at rounding, or after as many as there are cells."""

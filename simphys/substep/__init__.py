@@ -7,12 +7,15 @@ which engines are generated.
 from simphys.numerics.element import element
 
 from .concatenate import concatenate
+from .corners import corners
 from .dense import dense
 from .edges import edges
 from .faces import faces
 from .grid import per_cell
+from .operation import operation
 from .pairs import pairs
 from .per_element import per_element
+from .per_entry import per_entry
 from .rows import Row, rows
 from .sequence import Event, Move, sequence, trace_of
 from .sequence_call import Parameters
@@ -26,13 +29,16 @@ __all__ = [
     "Parameters",
     "Row",
     "concatenate",
+    "corners",
     "dense",
     "edges",
     "element",
     "faces",
+    "operation",
     "pairs",
     "per_cell",
     "per_element",
+    "per_entry",
     "rows",
     "sequence",
     "sides",

@@ -12,20 +12,30 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from simphys.simulator import Shape
+from simphys.simulator import Array, Shape
 
 from .program import Domain, Value, View
 
 Kind = Literal["value", "adjoint", "tangent", "sum", "row"]
 Access = Literal["own", "other"]
+Arrays = Mapping["Slot", Array]
+"""Memory of slots as arrays, for operations that are no loops."""
 
 NUMBER = re.compile(r"_\d+$")
 """Number of a value among those of one name, without which loops that repeat have the same text."""
 
 TIME = "for t in time:"
 """Head of the loop over the steps of a segment, the last step first, in the text of deferred actions."""
+
+
+class Moment(NamedTuple):
+    """Batch member and step of a call of an operation, and the notes of its engine, which all calls share."""
+
+    member: int
+    step: int
+    notes: dict[str, Any]
 
 
 class Slot(NamedTuple):
@@ -87,6 +97,8 @@ class Action:
     """Elements that are computed together, before any of them is stored."""
     clears: Slot | None = None
     """Slot of the workspace that the action sets to zero, if that is all it does."""
+    call: Callable[[Arrays, Moment], None] | None = None
+    """Operation on whole arrays that the host runs, in place of a loop."""
 
     def slots(self) -> set[Slot]:
         return {*self.reads, *self.writes}

@@ -21,7 +21,7 @@ from .trace import Recording, Symbol
 def declare(pattern: Pattern) -> type[Substep]:
     """Make the Function of a pattern."""
     parts: dict[str, Any] = {"pattern": pattern, "__doc__": f"Sub-step declared by {pattern.source}."}
-    if pattern.element.tangent is None:
+    if not pattern.has_tangent:
         parts["jvp"] = None
     return type(pattern.name, (Substep,), parts)
 
@@ -50,7 +50,7 @@ class Substep(Function):
     @staticmethod
     def forward(ctx: Context, model: Any, *inputs: Any) -> Any:
         pattern: Pattern = ctx.function.pattern
-        ctx.applied = _apply(pattern, model, inputs)
+        ctx.model, ctx.applied = model, _apply(pattern, model, inputs)  # which does not keep the model alive
         results = run_pass(ctx.applied.op, "forward", _arrays(ctx, "value", inputs))
         ctx.save_for_backward(*inputs, *(results if pattern.reads_results else ()))
         return _as_result(results)

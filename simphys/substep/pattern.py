@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from simphys.autograd.errors import InputError, MissingJvp
@@ -74,6 +75,16 @@ class Pattern(ABC):
 
     is_serial = False
     """True if it takes one thing after the other: an engine of such sub-steps alone runs each member on one thread."""
+
+    on_host = False
+    """True for operations on whole arrays, which are no loops."""
+    idle: Mapping[str, str] = MappingProxyType({})
+    """For an input, another one that is the result wherever the first is zero."""
+
+    @property
+    def has_tangent(self) -> bool:
+        """True if it has a tangent."""
+        return self.element.tangent is not None
 
     @cached_property
     def reads_results(self) -> bool:

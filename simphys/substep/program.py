@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
+from weakref import ref
 
 from simphys.simulator import Array, Shape
 
@@ -107,6 +108,8 @@ class Op:
     """Index set of the results, where it is not that of the loop."""
     variant: Hashable = None
     """Anything else that the text of its loops depends on, such as which axes of a grid are periodic."""
+    model: ref[Any] | None = None
+    """Model, for operations on whole arrays. Weak, as a model keeps its recorded steps."""
 
     def values(self) -> Iterator[Value]:
         """Iterate over the arrays among the inputs."""
@@ -127,7 +130,32 @@ class Program:
     result: Mapping[str, Value]
     """Fields of the state that leaves; each is the result of a sub-step, and of one field only."""
 
+    @property
+    def has_operations(self) -> bool:
+        """True if some sub-steps are operations on whole arrays, which are no loops."""
+        return any([op.pattern.on_host for op in self.ops])
+
+    def without_idle(self, zeros: Collection[Value]) -> Program:
+        """Leave out the sub-steps whose result is one of their inputs, as these parameters are zero."""
+        same: dict[Value, Value] = {}
+        result, ops = dict(self.result), []
+        for op in self.ops:
+            inputs = {n: same.get(v, v) if isinstance(v, Value) else v for n, v in op.inputs.items()}
+            through = next((inputs[t] for n, t in op.pattern.idle.items() if inputs[n] in zeros), None)
+            fields = [name for name, value in result.items() if value is op.outputs[0]]
+            if isinstance(through, Value) and (not fields or _may_leave(through, result.values())):
+                same[op.outputs[0]] = through
+                result |= dict.fromkeys(fields, through)
+            else:
+                ops.append(replace(op, inputs=inputs) if any([v in same for v in op.values()]) else op)
+        return replace(self, ops=tuple(ops), result=result) if same else self
+
     def constants(self) -> list[Value]:
         """List the constant arrays, each once."""
         found = {id(v): v for op in self.ops for v in op.values() if v.role == "constant"}
         return list(found.values())
+
+
+def _may_leave(value: Value, results: Collection[Value]) -> bool:
+    """True if a value may be a field of the new state: a fresh one, which is no other field."""
+    return value.role == "local" and value.view is not None and all([value is not other for other in results])

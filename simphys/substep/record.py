@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from simphys.autograd.errors import InputError
 from simphys.simulator import Model
 
 from .arithmetic import RULES, copy
-from .program import Program, Value
-from .trace import Recording, Symbol
+from .operation import whole_view
+from .program import Op, Program, Value
+from .trace import NotDeclared, Recording, Symbol
 
 
 def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> Program:
@@ -30,9 +31,28 @@ def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> 
     result = step(model, params, state, given)
     results = _results(result, recording)
     for name, value in state_values.items():  # they share their memory
+        _share_view(value, results[name])
         value.by_component = results[name].by_component = value.by_component or results[name].by_component
         results[name].adjoint_by_component = False
+    _require_rows(recording.ops)
     return Program(tuple(recording.ops), state_values, param_values, control, results)
+
+
+def _share_view(old: Value, new: Value) -> None:
+    """See the old and the new state as the same elements, where only one of them is seen by a loop."""
+    new.view = new.view or old.view or whole_view(new)
+    old.view = old.view or new.view
+    if old.view.element != new.view.element:
+        raise NotDeclared(f"{old.name} has elements of shape {old.view.element}, {new.name} of {new.view.element}")
+
+
+def _require_rows(ops: Sequence[Op]) -> None:
+    """Raise NotDeclared if an operation takes an array whose vectors lie component by component."""
+    for op in ops:
+        if op.pattern.on_host:
+            for value in (*op.values(), *op.outputs):
+                if value.by_component or value.adjoint_by_component:
+                    raise NotDeclared(f"an operation takes {value.name}, which lies component by component")
 
 
 def _results(result: Any, recording: Recording) -> dict[str, Value]:

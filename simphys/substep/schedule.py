@@ -26,6 +26,11 @@ class Group:
     def heavy(self) -> bool:
         return any([action.heavy for action in self.actions])
 
+    @property
+    def is_call(self) -> bool:
+        """True for an operation on whole arrays, which is no loop."""
+        return self.actions[0].call is not None
+
     def slots(self) -> set[Slot]:
         return {*self.reads, *self.writes}
 
@@ -109,7 +114,7 @@ def find_locals(groups: Sequence[Group], memory: Collection[Slot]) -> set[Slot]:
     uses: dict[Slot, int] = {}
     for group in groups:
         for slot in group.slots():
-            uses[slot] = uses.get(slot, 0) + (1 if _access(group, slot) == "own" else 2)
+            uses[slot] = uses.get(slot, 0) + (1 if _access(group, slot) == "own" and not group.is_call else 2)
     return {slot for slot, count in uses.items() if count == 1 and slot not in memory and slot.kind != "sum"}
 
 
@@ -127,6 +132,8 @@ def _access(user: Group | Action, slot: Slot) -> Access:
 
 
 def _fits(group: Group, action: Action) -> bool:
+    if group.is_call or action.call is not None:
+        return False
     return all([pair == ("own", "own") for pair in _shared(group, action)])
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from simphys.autograd import tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.numerics import coupled_cells
 from simphys.simulators.heat import conduction, implicit
 
 from ..simulators.heat.systems import MODELS, PLANE, make_system
@@ -41,8 +42,19 @@ def check_conduction(module: Any) -> None:
 def check_implicit(module: Any) -> None:
     model = MODELS["plane, Crank-Nicolson"]
     _, params, state, _ = make_system(model)
-    inputs = (state.temperature, params.conductivity, params.heat_capacity)
-    check(lambda *x: module.Relax.apply(model, *x), inputs)
+    conductivity, capacity = params.conductivity, params.heat_capacity
+    check(lambda *x: module.Couple.apply(model, *x), (conductivity, capacity))
+    matrix = [tensor(x.data, requires_grad=True) for x in module.Couple.apply(model, conductivity, capacity)]
+    check(lambda *x: module.Relax.apply(model, *x), (state.temperature, *matrix))
+
+
+def check_coupling(module: Any) -> None:
+    random = np.random.default_rng(3)
+    k, dk, w = random.uniform(0.5, 2, (4, 3)), random.standard_normal((4, 3)), random.standard_normal((2, 4, 3))
+    pushed, pulled = module.jvp_couple_faces(k, 0.5, dk), module.adj_couple_faces(k, 0.5, w)
+    moved = [module.couple_faces(k + step * dk, 0.5) for step in (1e-6, -1e-6)]
+    np.testing.assert_allclose(pushed, (moved[0] - moved[1]) / 2e-6, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose((pulled * dk).sum(), (pushed * w).sum(), rtol=1e-12)
 
 
 def check_faces(module: Any) -> None:
@@ -76,7 +88,8 @@ FACES = ("Faces._sign", "Faces._list_faces", "Faces._guard", "find_neighbours")
 SIDES = ("Sides.load_adjoint", "Sides.add_adjoint", "find_side_faces")
 SWEEPS = [
     Sweep(conduction, ("adj_*", "jvp_*"), check_conduction, errors=ALSO),
-    Sweep(implicit, ("Relax.backward", "Relax.jvp"), check_implicit, errors=ALSO),
+    Sweep(implicit, ("adj_*", "jvp_*"), check_implicit, errors=ALSO),
+    Sweep(coupled_cells, ("adj_*", "jvp_*"), check_coupling, errors=ALSO),
     Sweep(import_module("simphys.substep.faces"), FACES, check_faces, errors=ALSO),
     Sweep(import_module("simphys.substep.sides"), SIDES, check_sides, errors=ALSO),
 ]

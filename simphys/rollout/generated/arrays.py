@@ -82,6 +82,11 @@ def _by_component(value: Value, array: Array) -> Array:
     return np.ascontiguousarray(vectors.swapaxes(1, 2))
 
 
+def copy_elements(element: Shape, source: Any, begin: int, target: Any, to: int, count: int) -> None:
+    """Copy some elements of an array on the device to another one, from the position `begin` to the position `to`."""
+    _copies(runtime.real(), element).copy(source, begin, count, target, to)
+
+
 @functools.cache
 @no_type_check
 def _copies(real: Any, element: Shape) -> SimpleNamespace:
@@ -106,4 +111,9 @@ def _copies(real: Any, element: Shape) -> SimpleNamespace:
             member, row = k // (count * size), wanted[k // size % count]
             taken[k] = segment[(member * rows + row) * size + k % size]
 
-    return SimpleNamespace(put=put, take=take)
+    @kernel
+    def copy(source: elements, begin: ti.i32, count: ti.i32, target: elements, to: ti.i32):
+        for k in range(count):
+            target[to + k] = source[begin + k]
+
+    return SimpleNamespace(put=put, take=take, copy=copy)

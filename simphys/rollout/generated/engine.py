@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,10 +15,10 @@ from simphys.simulator import Array, Arrays, Engine, Model
 from simphys.substep.program import Program, Value
 
 from .arrays import as_elements, make_rows, put_first_row, read_rows, to_device, to_memory
-from .kernels import Loops
 from .memory import ARRAY, Layout, Variant
 from .plan import Recorded
 from .repeated import LaunchSequence, RepeatedLaunch
+from .stages import Call, Stage
 
 TASKS_PER_THREAD = 8
 """Tasks of batch members per thread: neighbours share cache lines, and several tasks balance the load."""
@@ -53,6 +53,7 @@ class GeneratedEngine(Engine):
         deterministic: bool,
         tangents: Arrays | None = None,
     ) -> None:
+        self.model = model
         self._program, self._prologue = recorded.program, recorded.prologue
         self._batch, self._needs = batch, needs
         self._alike = deterministic
@@ -75,6 +76,8 @@ class GeneratedEngine(Engine):
         self._plan = recorded.plan(variant, parallel=parallel, needs=needs, zeros=zeros)
         self._carried = {each.name: each.old for each in self._plan.carried}
         self._sums: Any = None
+        self.notes: dict[str, Any] = {}
+        """Notes of operations, such as reports of solves, by name."""
         self._brought: dict[str, Any] = {}
 
     def _compute_values(self, params: Arrays) -> Arrays:
@@ -92,6 +95,8 @@ class GeneratedEngine(Engine):
         requires is a choice that depends on the size of the system alone.
         """
         chosen = runtime.settings()
+        if self._program.has_operations:
+            return True
         if all([op.pattern.is_serial for op in self._program.ops]):
             return False
         if chosen.on_gpu:
@@ -124,6 +129,7 @@ class GeneratedEngine(Engine):
         numbers = (steps + 1) * state + steps * stored + (state if dense or on_gpu else 0)
         numbers += steps * sum([value.size for value in layout.rows.values()])
         numbers += self._carried_rows(steps) * sum([value.size for value in self._carried.values()])
+        numbers += max([op.pattern.work_numbers(op) for op in self._program.ops if op.pattern.on_host], default=0)
         numbers += layout.part_numbers("work") + ahead.part_numbers("work") + layout.part_numbers("sums")
         if "control" in self._needs:
             numbers += math.prod(self._shapes["control"])
@@ -171,6 +177,7 @@ class GeneratedEngine(Engine):
             segment.opening(first, start, start + 1)
         for begin, end in self._intervals(start, steps):
             segment.launch(first, begin, end)
+        self._finish("forward")
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         dense = next(iter(adjoint.values())).shape[1] > 1
@@ -189,6 +196,7 @@ class GeneratedEngine(Engine):
         launch = self._bind(loops, {**given, **running, **self._sum_arrays(layout)})
         for begin, end in reversed(self._intervals(0, steps)):
             launch(first, begin, end)
+        self._finish("adjoint")
         for name, values in adjoint.items():
             last = runtime.to_host(running[f"adj_{name}"], values[:, 0].shape)
             if not dense:
@@ -205,8 +213,8 @@ class GeneratedEngine(Engine):
         known = {n: t.reshape(-1, *self._shapes[n]) for n, t in tangents.items() if n in program.params}
         moves = self._prologue.push(self._values, known, alike=self._alike)
         tangents |= moves
-        parallel = self._batch > 1 and self._plan.key.parallel
-        moving, layout, loops = self._plan.tangent(frozenset(tangents), parallel=parallel)
+        many = self._batch > 1 or program.has_operations
+        moving, layout, loops = self._plan.tangent(frozenset(tangents), parallel=many and self._plan.key.parallel)
         held = moving - tangents.keys()
         tangents |= {n: np.zeros_like(self._given[n] if n == "control" else self._values[n]) for n in held}
         given = {**segment.arrays, **self._parts(layout, "work"), "rows": segment.steps + 1}
@@ -216,10 +224,17 @@ class GeneratedEngine(Engine):
             given[f"d{name}"] = to_memory(program.state[name], rows)
         inputs = {f"d{name}": as_elements(self._value(name), values) for name, values in tangents.items()}
         launch = self._bind(loops, given, inputs)
-        for begin, end in self._intervals(0, steps) if self._plan.in_chunks else [(0, steps)]:
+        for begin, end in self._intervals(0, steps) if self._plan.by_step else [(0, steps)]:
             launch(first, begin, end)
+        self._finish("tangent")
         count, state = segment.steps + 1, program.state.items()
         return {n: read_rows(given[f"d{n}"], value, self._batch, count, slice(steps + 1)) for n, value in state}
+
+    def _finish(self, name: Literal["forward", "adjoint", "tangent"]) -> None:
+        """End a pass through a segment."""
+        for op in self._program.ops:
+            if op.pattern.on_host and op.pattern.finish is not None:
+                op.pattern.finish(self.model, name, self.notes)
 
     def gradients(self) -> Arrays:
         sums, self._sums = self._sums, None
@@ -279,15 +294,19 @@ class GeneratedEngine(Engine):
         return [(row, row + 1) for row in range(start, start + steps)]
 
     def _bind(
-        self, kernels: Sequence[Loops], given: Mapping[str, Any], inputs: Arrays | None = None
+        self, stages: Sequence[Stage], given: Mapping[str, Any], inputs: Arrays | None = None
     ) -> Callable[..., None]:
-        """Bind kernels to their arguments; `inputs` [elements, *element] are those besides parameters and constants."""
-        launches = [self._bind_kernel(loops, given, inputs) for loops in kernels]
+        """Bind stages to their arguments; `inputs` [elements, *element] are those besides parameters and constants."""
+        launches = [self._bind_stage(stage, given, inputs) for stage in stages]
         return launches[0] if len(launches) == 1 else LaunchSequence(launches)
 
-    def _bind_kernel(self, loops: Loops, given: Mapping[str, Any], inputs: Arrays | None = None) -> Callable[..., None]:
+    def _bind_stage(self, stage: Stage, given: Mapping[str, Any], inputs: Arrays | None = None) -> Callable[..., None]:
         chosen, inputs = runtime.settings(), inputs or {}
         tasks = min(TASKS_PER_THREAD * chosen.threads, self._batch)
+        if isinstance(stage, Call):
+            known = {"members": self._batch, "steps": self._steps, **given}
+            return stage.bind(known, {**self._inputs, **inputs}, self.notes)
+        loops = stage
         known = {
             **{name: self._on_device(name) for name in self._inputs if f"{ARRAY}{name}" in loops.names},
             **{name: to_device(array, array.shape[1:]) for name, array in inputs.items()},

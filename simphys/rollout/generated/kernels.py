@@ -79,14 +79,15 @@ def build_kernel(
         body = expand_time([line for lines in launched for line in lines], ["for _ in range(1):"])
     else:
         body = _time_loop(run, layout, variant, parallel=parallel, backward=backward)
-    numbers: dict[str, float] = dict(run.scope.numbers)
+    numbers = {n: number for n, number in sorted(run.scope.numbers.items()) if uses_name(body, n)}
+    relations = {n: array for n, array in sorted(run.scope.relations.items(), key=_name) if uses_name(body, n)}
     integers = find_integers(run, layout)
     used = [array for array in layout.elements if uses_name(body, f"{ARRAY}{array}")]
     others = [n for n in ("rows", "dense_rows", "steps", "members", "tasks", "pieces") if uses_name(body, n)]
-    integers = {n: size for n, size in integers.items() if uses_name(body, n)}
+    integers = {n: size for n, size in sorted(integers.items()) if uses_name(body, n)}
     parameters = {
         **{f"{ARRAY}{array}": f"array_{element_name(layout.elements[array])}" for array in used},
-        **{name: index_type(array) for name, array in run.scope.relations.items()},
+        **{name: index_type(array) for name, array in relations.items()},
         **dict.fromkeys(numbers, "real"),
         **dict.fromkeys([*integers, *others], "i32"),
     }
@@ -94,10 +95,15 @@ def build_kernel(
     if runtime.settings().on_gpu:
         body, parameters, packing = pack(body, parameters, layout, inputs)
     reduced = acts_on_whole(run.groups)
+    functions = {n: function for n, function in sorted(run.scope.functions.items(), key=_name) if uses_name(body, n)}
     kernel = make_kernel(
-        name, {**parameters, **LAUNCH}, body, run.scope.functions, runtime.real(), reduced=reduced, alike=variant.alike
+        name, {**parameters, **LAUNCH}, body, functions, runtime.real(), reduced=reduced, alike=variant.alike
     )
-    return Loops(kernel, tuple(parameters), {**numbers, **integers}, run.scope.relations, packing)
+    return Loops(kernel, tuple(parameters), {**numbers, **integers}, relations, packing)
+
+
+def _name(item: tuple[str, Any]) -> str:
+    return item[0]
 
 
 def find_integers(run: Pass, layout: Layout) -> dict[str, int]:

@@ -127,22 +127,25 @@ def adjoint_pass(
     scope.started |= set(given.values())
     for name, slot in given.items():
         scope.add(_add_dense(Slot("adjoint", program.result[name]), slot))
-    begin = len(scope.actions)
+    start, scope.actions = scope.actions, []
     _append_adjoints(program, scope)
-    adjoints = scope.actions[begin:]
-    del scope.actions[begin:]
+    adjoints, scope.actions = scope.actions, []
     available = {*stored, *program.result.values()}
     _append_again(program, scope, _value_reads(adjoints), available)
-    scope.actions += adjoints
+    again = scope.actions
+    apart = any([action.call is not None for action in again])  # so that kernels of the forward pass serve again
+    scope.actions = [*again, *start, *adjoints] if apart else [*start, *again, *adjoints]
     aliases = _alias_states(program, scope)
-    groups = schedule([_under_aliases(action, aliases) for action in scope.actions])
+    actions = [_under_aliases(action, aliases) for action in scope.actions]
+    count = len(again) if apart else 0
+    groups = schedule(actions[:count]) + schedule(actions[count:])
     return Pass(groups, scope, aliases, given, schedule(scope.deferred))
 
 
-def tangent_pass(program: Program, moving: Collection[Value], *, zeros: Collection[Value]) -> Pass:
+def tangent_pass(program: Program, moving: Collection[Value], *, gathers: bool, zeros: Collection[Value]) -> Pass:
     """Compute the tangent of the new state from that of the old one."""
     moves = find_dependent(program.ops, moving)
-    scope = Scope(gathers=False, zeros=zeros, moving=moves)
+    scope = Scope(gathers=gathers, zeros=zeros, moving=moves)
     scope.kept |= {Slot("tangent", value) for value in program.result.values()}
     for op in program.ops:
         if any([op.inputs[name] in moves for name in op.pattern.varying]):

@@ -24,6 +24,7 @@ from .passes import (
 )
 from .prologue import Prologue
 from .shared_loops import build_loops
+from .stages import Stage, split_calls
 
 LONG = 32
 """Largest number of sub-steps whose loops share a kernel: the compiler's time grows with the square of its length."""
@@ -56,7 +57,7 @@ class Recorded:
     program: Program
     carried: tuple[Carried, ...] = ()
     plans: dict[Key, EnginePlan] = field(default_factory=dict)
-    tangents: dict[Any, dict[Any, tuple[Layout, list[Loops]]]] = field(default_factory=dict)
+    tangents: dict[Any, dict[Any, tuple[Layout, list[Stage]]]] = field(default_factory=dict)
     """Tangent passes, by all that they depend on, and by the parameters that move and those that are zero."""
 
     @functools.cached_property
@@ -97,8 +98,8 @@ class EnginePlan:
 
     def __init__(self, recorded: Recorded, key: Key) -> None:
         self.key, self._recorded = key, recorded
-        program = recorded.program
-        self.zeros: list[Value] = [program.params[name] for name in key.zeros]
+        self.zeros: list[Value] = [recorded.program.params[name] for name in key.zeros]
+        self._program = program = recorded.program.without_idle(self.zeros)
         wanted = find_dependent(recorded.prologue.ops, [program.params[n] for n in key.needs if n in program.params])
         control = [program.control] if program.control is not None and "control" in key.needs else []
         params = [value for name, value in program.params.items() if name in key.needs or value in wanted]
@@ -112,17 +113,22 @@ class EnginePlan:
         """True if adjoints read what is carried over, so that the engine keeps it for each step."""
         self._available = [*self.stored, *ends] if self.history else self.stored
         self._adjoint_passes: dict[bool, tuple[Pass, Layout]] = {}
-        self._adjoints: dict[bool, tuple[Layout, list[Loops]]] = {}
+        self._adjoints: dict[bool, tuple[Layout, list[Stage]]] = {}
 
     @property
     def in_chunks(self) -> bool:
-        """True if the loops of a step are several kernels, launched for each step."""
+        """True if the loops of a step are several kernels."""
         return self._recorded.is_long and not runtime.settings().on_gpu
 
+    @property
+    def by_step(self) -> bool:
+        """True if each step takes several launches, in every pass."""
+        return self.in_chunks or self._program.has_operations
+
     @functools.cached_property
-    def forward(self) -> tuple[Layout, list[Loops], list[Loops] | None]:
+    def forward(self) -> tuple[Layout, list[Stage], list[Stage] | None]:
         """The forward pass, and the loops that a launch begins with, if any."""
-        program, carried, key = self._recorded.program, self.carried, self.key
+        program, carried, key = self._program, self.carried, self.key
         options: Any = {"gathers": key.variant.gathers, "zeros": self.zeros}
         run = forward_pass(program, self.stored, carried, history=self.history, **options)
         layout = self._lay_out(run)
@@ -138,36 +144,37 @@ class EnginePlan:
         """Return the layout of the adjoint pass."""
         return self._adjoint_pass(dense=dense)[1]
 
-    def adjoint(self, *, dense: bool) -> tuple[Layout, list[Loops]]:
+    def adjoint(self, *, dense: bool) -> tuple[Layout, list[Stage]]:
         """Return the adjoint pass; with `dense` adjoints of the states along time."""
         if dense not in self._adjoints:
             run, layout = self._adjoint_pass(dense=dense)
             self._adjoints[dense] = layout, self._build(f"adjoint_{self._recorded.name}", run, layout, backward=True)
         return self._adjoints[dense]
 
-    def tangent(self, moving: frozenset[str], *, parallel: bool) -> tuple[frozenset[str], Layout, list[Loops]]:
+    def tangent(self, moving: frozenset[str], *, parallel: bool) -> tuple[frozenset[str], Layout, list[Stage]]:
         """Return the tangent pass, in a loop over time, with the names of the parameters that move in it.
 
         These are the named ones at first. Once there are some passes for few, one pass for all serves any others.
         """
-        variant, key = replace(self.key.variant, gathers=False), self.key
+        variant, key = replace(self.key.variant, gathers=self._program.has_operations), self.key
         made = self._recorded.tangents.setdefault((variant, parallel, key.precision, key.arch), {})
         chosen = moving, key.zeros
         if chosen not in made and len(made) >= OWN_TANGENTS:
-            control = () if self._recorded.program.control is None else ("control",)
-            chosen = frozenset([*self._recorded.program.params, *control]), frozenset()
+            control = () if self._program.control is None else ("control",)
+            chosen = frozenset([*self._program.params, *control]), frozenset()
         if chosen not in made:
             made[chosen] = self._make_tangent(*chosen, variant, parallel=parallel)
         return chosen[0], *made[chosen]
 
     def _make_tangent(
         self, moving: frozenset[str], zeros: frozenset[str], variant: Variant, *, parallel: bool
-    ) -> tuple[Layout, list[Loops]]:
-        program = self._recorded.program
+    ) -> tuple[Layout, list[Stage]]:
+        program = self._recorded.program.without_idle([self._recorded.program.params[name] for name in zeros])
         control = [program.control] if program.control is not None and "control" in moving else []
         params = [value for name, value in program.params.items() if name in moving]
         still = [program.params[name] for name in zeros]
-        run = tangent_pass(program, [*program.state.values(), *params, *control], zeros=still)
+        moves = [*program.state.values(), *params, *control]
+        run = tangent_pass(program, moves, gathers=variant.gathers, zeros=still)
         layout = lay_out(program, run, variant, stored=(), tangents=True)
         chosen: Any = {"variant": variant, "parallel": parallel and not self.in_chunks}
         return layout, self._build(f"tangent_{self._recorded.name}", run, layout, **chosen)
@@ -181,18 +188,23 @@ class EnginePlan:
         variant: Variant | None = None,
         parallel: bool | None = None,
         backward: bool = False,
-    ) -> list[Loops]:
+    ) -> list[Stage]:
         """Write and compile a pass: in one kernel, or that of a long step in several, for its loops."""
         variant = variant or self.key.variant
         parallel = self.key.parallel if parallel is None else parallel
-        if self.in_chunks:
-            return build_loops(self._recorded.name, run, layout, variant, parallel=parallel)
-        inputs = self._recorded.inputs
-        return [build_kernel(name, run, layout, variant, inputs=inputs, parallel=parallel, backward=backward)]
+        name = f"stage_{self._recorded.name}" if self._program.has_operations else name  # whose text may be the same
+
+        def build(part: Pass) -> list[Loops]:
+            if self.in_chunks:
+                return build_loops(self._recorded.name, part, layout, variant, parallel=parallel)
+            inputs = self._recorded.inputs
+            return [build_kernel(name, part, layout, variant, inputs=inputs, parallel=parallel, backward=backward)]
+
+        return list(split_calls(run, layout, build))
 
     def _adjoint_pass(self, *, dense: bool) -> tuple[Pass, Layout]:
         if dense not in self._adjoint_passes:
-            program, key = self._recorded.program, self.key
+            program, key = self._program, self.key
             gathers = key.variant.gathers
             run = adjoint_pass(program, self._wanted, self._available, gathers=gathers, zeros=self.zeros, dense=dense)
             self._adjoint_passes[dense] = run, self._lay_out(run)
@@ -200,4 +212,4 @@ class EnginePlan:
 
     def _lay_out(self, run: Pass) -> Layout:
         rows: Any = {"stored": self.stored, "carried": self.carried, "history": self.history}
-        return lay_out(self._recorded.program, run, self.key.variant, **rows)
+        return lay_out(self._program, run, self.key.variant, **rows)

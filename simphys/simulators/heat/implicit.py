@@ -5,58 +5,101 @@ is solved for x = T' - T:
 
     A x = r,      A = C / dt + theta K(k)
 
-K(k) x is what a cell loses to its neighbours, and to sides at 0: the negative of `heat_cells`. A is symmetric. Adjoint,
-by one more solve, with w = A^-1 adj_x:
+K(k) x is what a cell loses to its neighbours, and to sides at 0. So A is symmetric: (A x)_i = e_i x_i + sum over the
+neighbours j of g_ij (x_i - x_j), with e = C / dt + theta times the coupling with sides, and g = theta times that of
+cells. Adjoint, by one more solve, with w = A^-1 adj_x:
 
-    adj_r = w      adj_C = -w x / dt      adj_k = theta (d heat_cells(x, k) / dk)^T w
+    adj_r = w      adj_e = -w x      adj_g_ij = -(w_i - w_j) (x_i - x_j)
 
 Source: Hairer and Wanner, Solving Ordinary Differential Equations II, section IV.3, for theta = 1 and 1/2.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor, jvp, runtime, tensor, vjp
-from simphys.numerics.coupled_cells import CoupledCells, couple_cells
+from simphys.numerics.coupled_cells import (
+    CoupledCells,
+    add_faces,
+    adj_couple_faces,
+    along,
+    couple_faces,
+    couple_sides,
+    jvp_couple_faces,
+)
 from simphys.simulator import Array
+from simphys.substep import operation
 
-from .conduction import Conduction, SideConduction
 from .model import Heat
 
 
-def heat_cells(model: Heat, temperature: Tensor, conductivity: Tensor, outside: Tensor | None = None) -> Tensor:
-    """Compute the heating [*cells] [W/m^3] by neighbours, and by sides at temperatures [2 dim], 0 by default."""
-    heating = Conduction.apply(model, temperature, conductivity, model.spacing)
-    if model.open_sides:
-        outside = tensor(np.zeros(2 * model.dim, runtime.real_dtype())) if outside is None else outside
-        heating = heating + SideConduction.apply(model, temperature, conductivity, outside, model.spacing)
-    return heating
+def couple(model: Heat, conductivity: Array, capacity: Array) -> tuple[Array, Array]:
+    e = capacity / model.dt + model.theta * couple_sides(conductivity, model.spacing, model.open_sides)
+    return e, model.theta * couple_faces(conductivity, model.spacing)
 
 
-class Relax(Function):
-    """Change [*cells] [K] of the temperature from heating [W/m^3], conductivity and heat capacity, all [*cells]."""
+def adj_couple(model: Heat, conductivity: Array, adj_own: Array, adj_coupling: Array) -> tuple[Array, Array]:
+    adj_k = couple_sides(adj_own, model.spacing, model.open_sides)
+    adj_k += adj_couple_faces(conductivity, model.spacing, adj_coupling)
+    return model.theta * adj_k, adj_own / model.dt
 
-    @staticmethod
-    def forward(ctx: Context, model: Heat, heating: Tensor, conductivity: Tensor, capacity: Tensor) -> Array:
-        diagonal, coupling = couple_cells(conductivity.data, model.spacing, model.open_sides)
-        ctx.matrix = CoupledCells(capacity.data / model.dt + model.theta * diagonal, model.theta * coupling)
-        ctx.model, change = model, ctx.matrix.solve(heating.data)
-        ctx.save_for_backward(conductivity, change)
-        return change
 
-    @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
-        model, (conductivity, change) = ctx.model, ctx.saved_tensors
-        w = ctx.matrix.solve(adj.data)
-        _, pull = vjp(lambda k: heat_cells(model, change, k), conductivity)
-        return None, w, pull(model.theta * w)[0], -w * change.data / model.dt
+def jvp_couple(model: Heat, conductivity: Array, dconductivity: Array, dcapacity: Array) -> tuple[Array, Array]:
+    de = dcapacity / model.dt + model.theta * couple_sides(dconductivity, model.spacing, model.open_sides)
+    return de, model.theta * jvp_couple_faces(conductivity, model.spacing, dconductivity)
 
-    @staticmethod
-    def jvp(ctx: Context, _: None, dheating: Array, dconductivity: Array, dcapacity: Array) -> Array:
-        model, (conductivity, change) = ctx.model, ctx.saved_tensors
-        pushed = jvp(lambda k: heat_cells(model, change, k), conductivity, [dconductivity])[1][0]
-        solved: Array = ctx.matrix.solve(dheating + model.theta * pushed - dcapacity * change.data / model.dt)
-        return solved
+
+def relax(model: Heat, temperature: Array, heating: Array, own: Array, coupling: Array) -> tuple[Array, Array]:
+    change = _solve(own, coupling, heating)
+    return temperature + change, change
+
+
+def adj_relax(
+    model: Heat, own: Array, coupling: Array, change: Array, adj_relaxed_temperature: Array, adj_change: Array
+) -> tuple[Array, Array, Array, Array]:
+    w, adj_coupling = _solve(own, coupling, adj_relaxed_temperature + adj_change), np.zeros_like(coupling)
+    for axis in range(model.dim):
+        along(adj_coupling[axis], axis)[:-1] = -np.diff(along(w, axis), axis=0) * np.diff(along(change, axis), axis=0)
+    return adj_relaxed_temperature, w, -w * change, adj_coupling
+
+
+def jvp_relax(
+    model: Heat,
+    own: Array,
+    coupling: Array,
+    change: Array,
+    dtemperature: Array,
+    dheating: Array,
+    down: Array,
+    dcoupling: Array,
+) -> tuple[Array, Array]:
+    moved = dheating - down * change
+    for axis in range(model.dim):
+        flow = along(dcoupling[axis], axis)[:-1] * np.diff(along(change, axis), axis=0)
+        along(moved, axis)[:-1] += flow
+        along(moved, axis)[1:] -= flow
+    dchange = _solve(own, coupling, moved)
+    return dtemperature + dchange, dchange
+
+
+def _solve(own: Array, coupling: Array, right: Array) -> Array:
+    return CoupledCells(add_faces(own, coupling), coupling).solve(right)
+
+
+Couple = operation(
+    couple,
+    adjoint=adj_couple,
+    tangent=jvp_couple,
+    results={"own": "conductivity", "coupling": lambda model: (model.dim, *model.cells)},
+)
+"""The matrix of a step: e [*cells] and g [dim, *cells] [W/(m^3 K)]; g of each cell is that with the next one."""
+
+Relax = operation(
+    relax,
+    adjoint=adj_relax,
+    tangent=jvp_relax,
+    results={"relaxed_temperature": "temperature", "change": "temperature"},
+    is_cheap=True,
+    work_arrays=10,
+)
+"""Temperature after the step, and its change [*cells] [K], from heating [*cells] [W/m^3] and the matrix."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from simphys.autograd import Tensor
 
-from .conduction import Warm
-from .implicit import Relax, heat_cells
+from .conduction import Conduction, SideConduction, Warm
+from .implicit import Couple, Relax
 from .model import Heat, Params, State
 
 
 def step(model: Heat, params: Params, state: State, control: Tensor | None = None) -> State:
     """Advance `state` by one time step; `control` [2 dim] has the temperatures of the sides during it."""
-    outside = params.side_temperature if control is None else control
-    heating = heat_cells(model, state.temperature, params.conductivity, outside)
+    heating = Conduction.apply(model, state.temperature, params.conductivity, model.spacing)
+    if model.open_sides:
+        outside = params.side_temperature if control is None else control
+        heating = heating + SideConduction.apply(model, state.temperature, params.conductivity, outside, model.spacing)
     if model.theta == 0:
         return State(Warm.apply(model, state.temperature, heating, params.source, params.heat_capacity, model.dt))
-    change = Relax.apply(model, heating + params.source, params.conductivity, params.heat_capacity)
-    return State(state.temperature + change)
+    matrix = Couple.apply(model, params.conductivity, params.heat_capacity)
+    temperature, _ = Relax.apply(model, state.temperature, heating + params.source, *matrix)
+    return State(temperature)

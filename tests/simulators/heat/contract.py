@@ -46,7 +46,12 @@ CONTRACT = Contract(
             for batched in BATCHED
         ]
     ),
-    devices=(Case("plane", functools.partial(make_system, PLANE, batch=2, batched=("source",)), STEPS, f32=2e-5),),
+    devices=tuple(
+        [
+            Case(name, functools.partial(make_system, MODELS[name], batch=2, batched=("source",)), STEPS, f32=2e-5)
+            for name in ("plane", "plane, Crank-Nicolson")
+        ]
+    ),
     budgets=tuple(
         [
             Case(name, functools.partial(make_system, model, 40), 40, keep=("all", "final"), large=share_out)

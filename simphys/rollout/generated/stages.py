@@ -1,0 +1,166 @@
+"""Stages of a step: launches of merged loops, and operations on whole arrays that the host runs between them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simphys.autograd import runtime
+from simphys.simulator import Array, Shape
+from simphys.substep.action import Action, Moment, Slot
+
+from .arrays import copy_elements, to_device
+from .kernels import Loops
+from .memory import ARRAY, Layout
+from .passes import Pass
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operation between launches, and where the arrays lie that it takes."""
+
+    action: Action
+    layout: Layout
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the arrays that it takes."""
+        return [self.layout.places[slot].array for slot in self.action.slots()]
+
+    def bind(self, known: Mapping[str, Any], inputs: Mapping[str, Array], notes: dict[str, Any]) -> CallLaunch:
+        """Bind it to the arrays of an engine, as `inputs`, which lie on the host, or else as `known` arguments."""
+        layout = self.layout
+        sizes = layout.sizes | layout.starts | {f"size_{array}": size for array, size in layout.parts.items()}
+        sizes |= {name: known[name] for name in ("rows", "dense_rows", "steps") if name in known}
+        kinds = (_HostMemory, _DeviceMemory) if runtime.settings().on_gpu else (_HostMemory, _HostMemory)
+
+        def locate(slot: Slot, member: int) -> _Memory:
+            name = layout.places[slot].array.removeprefix(ARRAY)
+            at = _Position(*_find_position(slot, layout, sizes, member))
+            return kinds[0](inputs[name], at, slot) if name in inputs else kinds[1](known[name], at, slot)
+
+        members = [{slot: locate(slot, b) for slot in self.action.slots()} for b in range(known["members"])]
+        return CallLaunch(self.action, members, layout, notes)
+
+
+Stage = Loops | Call
+
+
+def split_calls(run: Pass, layout: Layout, build: Callable[[Pass], Sequence[Loops]]) -> Iterator[Stage]:
+    """Make the kernels of a pass with `build`, from its loops between operations, and the operations in their place."""
+    stages = [(is_call, list(groups)) for is_call, groups in itertools.groupby(run.groups, key=lambda g: g.is_call)]
+    if run.deferred and (not stages or stages[-1][0]):
+        stages.append((False, []))
+    for number, (is_call, groups) in enumerate(stages):
+        if is_call:
+            yield from [Call(action, layout) for group in groups for action in group.actions]
+        else:
+            deferred = run.deferred if number == len(stages) - 1 else []
+            yield from build(replace(run, groups=groups, deferred=deferred))
+
+
+class CallLaunch:
+    """An operation of a step, for all batch members, with the arrays of an engine."""
+
+    def __init__(
+        self, action: Action, members: Sequence[Mapping[Slot, _Memory]], layout: Layout, notes: dict[str, Any]
+    ) -> None:
+        assert action.call is not None, "an operation"
+        self._run, self._notes, self._action = action.call, notes, action
+        self._members = members
+        self._arrays = [_Arrays(layout, action.slots()) for _ in members]
+
+    def __call__(self, first: int, begin: int, end: int) -> None:
+        """Run it for the step of row `begin`."""
+        assert end == begin + 1, "each step is launched by itself"
+        reads, writes = self._action.reads, self._action.writes
+        for member, memory in enumerate(self._members):
+            arrays = self._arrays[member]
+            for slot, place in memory.items():
+                if slot not in arrays or not place.is_fixed:
+                    arrays[slot] = place.fetch(begin, first, read=slot in reads)
+            self._run(arrays, Moment(member, first + begin, self._notes))
+            for slot in writes:
+                memory[slot].put(arrays[slot], begin, first)
+
+
+class _Arrays(dict[Slot, Array]):
+    """Arrays of slots; a slot that shares the memory of another has its array."""
+
+    def __init__(self, layout: Layout, slots: Collection[Slot]) -> None:
+        super().__init__()
+        self._places, self._slots = layout.places, {layout.places[slot]: slot for slot in slots}
+
+    def __missing__(self, slot: Slot) -> Array:
+        return self[self._slots[self._places[slot]]]
+
+
+class _Position(NamedTuple):
+    """Where a slot begins in its array: in row 0 of a launch of step 0, and how far it moves with these."""
+
+    begin: int
+    each_row: int
+    each_step: int
+
+    def at(self, row: int, step: int) -> int:
+        """First element in a row, for a launch that begins with a step."""
+        return self.begin + self.each_row * row + self.each_step * step
+
+
+class _HostMemory:
+    """Memory of a slot in an array of the host, which is taken and written in place."""
+
+    def __init__(self, array: Array, position: _Position, slot: Slot) -> None:
+        length = math.prod(slot.memory_element)
+        self._numbers, self._shape, self._size = array.reshape(-1), slot.value.shape, slot.value.size
+        self._position = _Position(*[length * n for n in position])
+        self.is_fixed = not (position.each_row or position.each_step)
+
+    def fetch(self, row: int, step: int, *, read: bool) -> Array:
+        begin = self._position.at(row, step)
+        found: Array = self._numbers[begin : begin + self._size].reshape(self._shape)
+        return found
+
+    def put(self, values: Array, row: int, step: int) -> None:
+        pass
+
+
+class _DeviceMemory:
+    """Memory of a slot in an array of the device; its part is copied to the host and back."""
+
+    is_fixed = False
+
+    def __init__(self, array: Any, position: _Position, slot: Slot) -> None:
+        self._array, self._position = array, position
+        self._shape: Shape = slot.value.shape
+        self._element, self._count = slot.memory_element, slot.memory_count
+        self._staging = to_device(np.zeros((self._count, *self._element)), self._element)
+
+    def fetch(self, row: int, step: int, *, read: bool) -> Array:
+        if not read:
+            return np.empty(self._shape, runtime.real_dtype())
+        begin = self._position.at(row, step)
+        copy_elements(self._element, self._array, begin, self._staging, 0, self._count)
+        return runtime.to_host(self._staging, self._shape).copy()
+
+    def put(self, values: Array, row: int, step: int) -> None:
+        self._staging.from_numpy(np.ascontiguousarray(values.reshape(self._count, *self._element)))
+        copy_elements(self._element, self._staging, 0, self._array, self._position.at(row, step), self._count)
+
+
+_Memory = _HostMemory | _DeviceMemory
+
+
+def _find_position(slot: Slot, layout: Layout, sizes: Mapping[str, int], member: int) -> tuple[int, int, int]:
+    """Read an offset, which is linear in the row and the first step of the launch."""
+    offset = layout.places[slot].offset
+    code = compile(layout.offsets.get(offset, offset), "<offset>", "eval")
+    begin, after, later = (
+        eval(code, {}, {**sizes, "member": member, "t": row, "first": first}) for row, first in ((0, 0), (1, 0), (0, 1))
+    )
+    return begin, after - begin, later - begin
