@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd import Tensor, tensor
+from simphys.autograd import Tensor, linearize, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.diagnose.check import check
 from simphys.rollout import BlowUp, Mode, rollout, run
 
-from ..helpers.contract import Case, Result, assert_same, evaluate, named, tolerance
+from ..helpers.contract import Case, Result, System, assert_same, evaluate, named, tolerance
 from .billiards.contract import CONTRACT as BILLIARDS
 from .charges.contract import CONTRACT as CHARGES
 from .heat.contract import CONTRACT as HEAT
@@ -170,6 +170,24 @@ def test_the_derivative_over_the_horizon_is_right(case: Case) -> None:
     gradcheck(checked, inputs, **case.gradcheck)
     if case.dot_product is not None:
         dot_product_test(move, inputs, tolerance=case.dot_product)
+
+
+@cases("certificates", quick=False)
+def test_tangents_by_each_input_add_up_to_that_by_all(case: Case) -> None:
+    """A pass is made for the first inputs each, and one for all others, however many these are."""
+    model, params, state, control = case.system()
+    system = System(model, params, state, control)
+    system = system.replace({name: tensor(x.data, requires_grad=True) for name, x in system.inputs().items()})
+    inputs = tuple(system.inputs().values())
+    push = linearize(
+        tuple(named(rollout(*system[:3], steps=case.steps, control=system.control), "final").values()), inputs
+    )
+    random = np.random.default_rng(8)
+    tangents = [random.standard_normal(x.shape) for x in inputs]
+    apart = [push(*[t if k == place else None for k, t in enumerate(tangents)]) for place in range(len(inputs))]
+    for parts, whole in zip(zip(*apart, strict=True), push(*tangents), strict=True):
+        rounding = 1e-12 * max([np.abs(part).max() for part in parts])
+        np.testing.assert_allclose(sum(parts), whole, rtol=0, atol=rounding)
 
 
 @cases("certificates", quick=False)
