@@ -91,6 +91,9 @@ class Pairs(LoopPattern):
     def cost_us(self, op: Op) -> float:
         return PAIR_US * op.domain.size**2
 
+    def count_rounds(self, op: Op) -> int:
+        return int(op.domain.size**2)
+
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.own_domain(inputs, kinds=("between", "both"))
         views = {name: self.view(name, value, domain) for name, value in inputs.items() if isinstance(value, Value)}

@@ -70,6 +70,10 @@ class Pattern(ABC):
         """Estimate the serial cost [us] of the forward pass."""
         return self.element_us * op.domain.size
 
+    def count_rounds(self, op: Op) -> int:
+        """Estimate the rounds of loops of the forward pass where one thread goes through all elements."""
+        return op.domain.size
+
     is_cheap = True
     """True if the results take so little time that they are computed again for the adjoint, rather than stored."""
 

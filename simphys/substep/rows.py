@@ -87,6 +87,10 @@ class RowSequence(SequencePattern):
         sweeps, *counts = counts_of(op)
         return self.row_us * sweeps * sum(counts)
 
+    def count_rounds(self, op: Op) -> int:
+        sweeps, *counts = counts_of(op)
+        return sweeps * sum(counts) + op.domain.size
+
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.own_domain(inputs)
         relations: dict[str, Array] = {}

@@ -87,6 +87,10 @@ def trace_of(substep: Any) -> Any:
     return declare(EventTrace(substep.pattern))
 
 
+EVENTS = 2
+"""Events of a step that estimates of its rounds assume; there are hardly ever as many."""
+
+
 class Kind(NamedTuple):
     """Rows of one kind."""
 
@@ -142,6 +146,10 @@ class EventSequence(SequencePattern):
     def cost_us(self, op: Op) -> float:
         n = op.domain.size
         return self.element_us * n + self.pair_us * n * n
+
+    def count_rounds(self, op: Op) -> int:
+        n, (_, sides) = op.domain.size, counts_of(op)
+        return EVENTS * n * (n + sides + len(self.state))
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.own_domain(inputs)

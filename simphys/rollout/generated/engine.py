@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,15 +15,20 @@ from simphys.simulator import Array, Arrays, Engine, Model
 from simphys.substep.program import Program, Value
 
 from .arrays import as_elements, make_rows, put_first_row, read_rows, to_device, to_memory
+from .kernels import FINISHED, PROBE, Loops
 from .memory import ARRAY, Layout, Variant
 from .plan import Recorded
-from .repeated import LaunchSequence, RepeatedLaunch
+from .repeated import Launch, Launches, RepeatedLaunch
 from .stages import Call, Stage
 
 TASKS_PER_THREAD = 8
 """Tasks of batch members per thread: neighbours share cache lines, and several tasks balance the load."""
 GPU_SERIAL = 64
 """Largest work [elements] of a step for which a GPU spends one thread on a batch member."""
+LOOP_ROUNDS = 65_535
+"""Rounds of all its loops after which Mesa's software driver ends those of a thread."""
+ROOM = 8
+"""Number of times that the rounds of a launch may exceed those estimated for a forward pass: adjoints take 2 or 3."""
 
 
 @dataclass(eq=False)
@@ -32,8 +37,8 @@ class Segment:
 
     arrays: dict[str, Any]
     steps: int
-    launch: Callable[..., None] | None = None
-    opening: Callable[..., None] | None = None
+    launches: Launches | None = None
+    opening: Launches | None = None
     """Launch that comes before others: it computes what steps carry over."""
     made: dict[str, Any] = field(default_factory=dict)
 
@@ -69,6 +74,7 @@ class GeneratedEngine(Engine):
         own = {name for name, value in self._given.items() if value.ndim > len(shapes[name])}
         own |= {value.name for value in self._prologue.results if len(self._values[value.name]) > 1}
         self._work_us, self._is_long = recorded.work_us, recorded.is_long
+        self._steps_per_launch = max(1, LOOP_ROUNDS // (ROOM * recorded.rounds))
         gathers = self._choose_gathers(deterministic=deterministic)
         variant = Variant(batched=batch > 1, own=frozenset(own), gathers=gathers, alike=self._alike)
         zeros = self._find_zeros()
@@ -156,7 +162,7 @@ class GeneratedEngine(Engine):
         segment = Segment(arrays, steps)
         layout, loops, opening = self._plan.forward
         given = {**arrays, **self._parts(layout, "work"), "rows": steps + 1}
-        segment.launch = self._bind(loops, given)
+        segment.launches = self._bind(loops, given)
         segment.opening = None if opening is None else self._bind(opening, given)
         return segment
 
@@ -172,11 +178,10 @@ class GeneratedEngine(Engine):
     # --- launches
 
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
-        assert segment.launch is not None, "made with the segment"
+        assert segment.launches is not None, "made with the segment"
         if segment.opening is not None and steps:
-            segment.opening(first, start, start + 1)
-        for begin, end in self._intervals(start, steps):
-            segment.launch(first, begin, end)
+            segment.opening.run(first, [(start, start + 1)])
+        segment.launches.run(first, self._intervals(start, steps))
         self._finish("forward")
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
@@ -193,9 +198,8 @@ class GeneratedEngine(Engine):
             if dense:
                 given[f"dense_{name}"] = to_device(values, element)
         given["dense_rows"] = steps + 1
-        launch = self._bind(loops, {**given, **running, **self._sum_arrays(layout)})
-        for begin, end in reversed(self._intervals(0, steps)):
-            launch(first, begin, end)
+        launches = self._bind(loops, {**given, **running, **self._sum_arrays(layout)})
+        launches.run(first, self._intervals(0, steps), backward=True)
         self._finish("adjoint")
         for name, values in adjoint.items():
             last = runtime.to_host(running[f"adj_{name}"], values[:, 0].shape)
@@ -223,9 +227,7 @@ class GeneratedEngine(Engine):
             rows[:, 0] = values
             given[f"d{name}"] = to_memory(program.state[name], rows)
         inputs = {f"d{name}": as_elements(self._value(name), values) for name, values in tangents.items()}
-        launch = self._bind(loops, given, inputs)
-        for begin, end in self._intervals(0, steps) if self._plan.by_step else [(0, steps)]:
-            launch(first, begin, end)
+        self._bind(loops, given, inputs).run(first, self._intervals(0, steps, in_loops=not self._plan.by_step))
         self._finish("tangent")
         count, state = segment.steps + 1, program.state.items()
         return {n: read_rows(given[f"d{n}"], value, self._batch, count, slice(steps + 1)) for n, value in state}
@@ -287,20 +289,22 @@ class GeneratedEngine(Engine):
                 found[name] = to_device(np.zeros((self._batch * size, *element), real), element)
         return found
 
-    def _intervals(self, start: int, steps: int) -> list[tuple[int, int]]:
-        """Rows of each launch: all at once, or one by one."""
-        if not self._plan.key.variant.gathers:
-            return [(start, start + steps)]
-        return [(row, row + 1) for row in range(start, start + steps)]
+    def _intervals(self, start: int, steps: int, *, in_loops: bool | None = None) -> list[tuple[int, int]]:
+        """Rows of each launch: one by one; or, in a loop over time, as many as a driver goes through in one launch."""
+        if in_loops is None:
+            in_loops = not self._plan.key.variant.gathers
+        most = 1 if not in_loops else self._steps_per_launch if runtime.settings().on_gpu else max(steps, 1)
+        return [(row, min(row + most, start + steps)) for row in range(start, start + steps, most)]
 
-    def _bind(
-        self, stages: Sequence[Stage], given: Mapping[str, Any], inputs: Arrays | None = None
-    ) -> Callable[..., None]:
+    def _bind(self, stages: Sequence[Stage], given: Mapping[str, Any], inputs: Arrays | None = None) -> Launches:
         """Bind stages to their arguments; `inputs` [elements, *element] are those besides parameters and constants."""
-        launches = [self._bind_stage(stage, given, inputs) for stage in stages]
-        return launches[0] if len(launches) == 1 else LaunchSequence(launches)
+        finished = None
+        if any([isinstance(stage, Loops) and FINISHED in stage.names for stage in stages]):
+            finished = runtime.to_device(np.zeros(self._batch, np.int32))
+            given = {**given, FINISHED: finished, PROBE: 2}
+        return Launches([self._bind_stage(stage, given, inputs) for stage in stages], finished)
 
-    def _bind_stage(self, stage: Stage, given: Mapping[str, Any], inputs: Arrays | None = None) -> Callable[..., None]:
+    def _bind_stage(self, stage: Stage, given: Mapping[str, Any], inputs: Arrays | None = None) -> Launch:
         chosen, inputs = runtime.settings(), inputs or {}
         tasks = min(TASKS_PER_THREAD * chosen.threads, self._batch)
         if isinstance(stage, Call):

@@ -31,6 +31,12 @@ LAUNCH = {"first": "i32", "begin": "i32", "end": "i32"}
 """Arguments that change from launch to launch: the step of the segment's first row, and the rows to go through."""
 
 
+FINISHED = "finished"
+"""Array with the row that each batch member has come to."""
+PROBE = "probe"
+"""Rounds of a loop that shows whether the driver still lets loops go to their ends."""
+
+
 @dataclass(frozen=True)
 class Loops:
     """A kernel, and the numbers among its arguments that are known when it is made."""
@@ -83,13 +89,14 @@ def build_kernel(
     relations = {n: array for n, array in sorted(run.scope.relations.items(), key=_name) if uses_name(body, n)}
     integers = find_integers(run, layout)
     used = [array for array in layout.elements if uses_name(body, f"{ARRAY}{array}")]
-    others = [n for n in ("rows", "dense_rows", "steps", "members", "tasks", "pieces") if uses_name(body, n)]
+    others = [n for n in ("rows", "dense_rows", "steps", "members", "tasks", "pieces", PROBE) if uses_name(body, n)]
     integers = {n: size for n, size in sorted(integers.items()) if uses_name(body, n)}
     parameters = {
         **{f"{ARRAY}{array}": f"array_{element_name(layout.elements[array])}" for array in used},
         **{name: index_type(array) for name, array in relations.items()},
         **dict.fromkeys(numbers, "real"),
         **dict.fromkeys([*integers, *others], "i32"),
+        **({FINISHED: "ints"} if uses_name(body, FINISHED) else {}),
     }
     packing = Packing()
     if runtime.settings().on_gpu:
@@ -130,6 +137,8 @@ def _time_loop(run: Pass, layout: Layout, variant: Variant, *, parallel: bool, b
         time = ["for t in range(begin, end):"]
     member = [*fixed, *time, *indent([*moving(step), *step])]
     member += expand_time(later, [*time, *indent(moving(later))])
+    if runtime.settings().on_gpu:
+        member = _note_progress(member, time, backward=backward)
     if not variant.batched:
         return ["ti.loop_config(serialize=True)", "for member in range(1):", *indent(member)]
     if not parallel:
@@ -142,6 +151,25 @@ def _time_loop(run: Pass, layout: Layout, variant: Variant, *, parallel: bool, b
         f"        task = y // {period}",
         "        for member in range(task * members // tasks, (task + 1) * members // tasks):",
         *indent(member, 3),
+    ]
+
+
+def _note_progress(member: list[str], time: list[str], *, backward: bool) -> list[str]:
+    """Let a member's loops note the last row, if all of them went to their ends.
+
+    A driver that ends the loops of a thread ends the last ones, too: that over time, or one that comes after it.
+    """
+    start, goal = ("end", "begin") if backward else ("begin", "end")
+    return [
+        f"came_to = {start}",
+        *member,
+        *time,
+        f"    came_to = {'t' if backward else 't + 1'}",
+        "rounds = 0",
+        f"for _ in range({PROBE}):",
+        "    rounds += 1",
+        f"if {FINISHED}[member] == {start} and came_to == {goal} and rounds == {PROBE}:",
+        f"    {FINISHED}[member] = {goal}",
     ]
 
 

@@ -65,6 +65,11 @@ class Recorded:
         """Serial cost [us] of a step, approximately."""
         return sum([op.pattern.cost_us(op) for op in self.program.ops])
 
+    @functools.cached_property
+    def rounds(self) -> int:
+        """Rounds of loops in a step, approximately, where one thread goes through all of it."""
+        return 1 + sum([op.pattern.count_rounds(op) for op in self.program.ops])
+
     @property
     def is_long(self) -> bool:
         """True if the step is too long for one kernel."""

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from simphys.autograd import runtime
+from simphys.autograd.errors import InputError
 from simphys.autograd.kernels.launch import Kernel
 
 CALLS = 3
 """Launches before the arguments are bound, since binding takes as long as several launches."""
+
+Launch = Callable[[int, int, int], None]
+"""A launch for the step of the first row, and the rows to go through."""
 
 
 class RepeatedLaunch:
@@ -29,12 +36,42 @@ class RepeatedLaunch:
         self._bound(*scalars)
 
 
-class LaunchSequence:
-    """Launches one after the other."""
+class Launches:
+    """The launches of a pass through a segment.
 
-    def __init__(self, launches: Sequence[Callable[..., None]]) -> None:
-        self._launches = launches
+    `finished` has the row that each batch member has come to on a GPU, where a driver may end the loops of a thread
+    before. A launch moves it from its first row to its last only if all its loops went to their ends.
+    """
 
-    def __call__(self, *scalars: int) -> None:
-        for launch in self._launches:
-            launch(*scalars)
+    def __init__(self, launches: Sequence[Launch], finished: Any = None) -> None:
+        self._launches, self._finished = launches, finished
+
+    def run(self, first: int, intervals: Sequence[tuple[int, int]], *, backward: bool = False) -> None:
+        """Go through rows, interval by interval, from the last to the first if `backward`.
+
+        Errors: InputError where a driver ended a loop.
+        """
+        if not intervals:
+            return
+        begin, end = intervals[0][0], intervals[-1][1]
+        start, goal = (end, begin) if backward else (begin, end)
+        if self._finished is not None:
+            self._finished.fill(start)
+        for rows in reversed(intervals) if backward else intervals:
+            for launch in self._launches:
+                launch(first, *rows)
+        if self._finished is not None:
+            _require_finished(runtime.to_host(self._finished, self._finished.shape), first, start, goal)
+
+
+def _require_finished(finished: np.ndarray[Any, Any], first: int, start: int, goal: int) -> None:
+    wrong = np.flatnonzero(finished != goal)
+    if len(wrong):
+        member, step = wrong[0], first + finished[wrong[0]]
+        place = f" of batch member {member}" if len(finished) > 1 else ""
+        raise InputError(
+            f"rollout on {runtime.settings().arch}",
+            f"the device goes through all steps from {first + start} to {first + goal}",
+            f"its driver ended a loop{place} after step {step}",
+            'Compute on the processor: runtime.arch = "cpu".',
+        )
