@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def test_a_launch_that_ends_early_is_an_error(backward: bool) -> None:
     """Each launch moves the mark of a member from its first row to its last, or leaves it where it is."""
     finished = np.zeros(2, np.int32)
 
-    def launch(first: int, begin: int, end: int, broken: int = -1) -> None:
+    def launch(first: int, begin: int, end: int, *, broken: int = -1) -> None:
         start, goal = (end, begin) if backward else (begin, end)
         for member in range(2):
             if finished[member] == start and (member, begin) != (1, broken):
@@ -59,4 +60,4 @@ def test_a_launch_that_ends_early_is_an_error(backward: bool) -> None:
     rows = [(0, 10), (10, 20), (20, 25)]
     Launches([launch], finished).run(100, rows, backward=backward)
     with pytest.raises(InputError, match=f"ended a loop of batch member 1 after step {120 if backward else 110}"):
-        Launches([lambda *given: launch(*given, broken=10)], finished).run(100, rows, backward=backward)
+        Launches([functools.partial(launch, broken=10)], finished).run(100, rows, backward=backward)
