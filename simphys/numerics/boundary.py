@@ -12,36 +12,23 @@ beyond it, which is its reflection. An index that is reflected past the opposite
 leads outside the memory of the field.
 """
 
-import functools
-from types import SimpleNamespace
-from typing import Any, no_type_check
+from __future__ import annotations
 
-from simphys.autograd.kernels.runtime import ti
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
 
 
-@functools.cache
-@no_type_check
-def functions(real: Any, count: int, low: str, high: str) -> SimpleNamespace:
-    """The element function fold(i) -> (index, sign), for an axis of `count` cells with these kinds of sides."""
-
-    @ti.func
-    def fold(i: ti.i32):
-        index, sign = i, real(1.0)
-        if ti.static(low == "periodic"):
-            index = i % count
-        else:
-            if i < 0:
-                if ti.static(low == "zero"):
-                    index, sign = -2 - i, real(-1.0)
-                elif ti.static(low == "free"):
-                    index = -1 - i
-            elif i >= count:
-                if ti.static(high == "zero"):
-                    index, sign = 2 * count - i, real(-1.0)
-                elif ti.static(high == "free"):
-                    index = 2 * count - 1 - i
-            if index < 0 or index >= count:
-                index, sign = 0, real(0.0)
-        return index, sign
-
-    return SimpleNamespace(fold=fold)
+def fold(i: Array, count: int, low: str, high: str) -> tuple[Array, Array]:
+    """Map integers to (index, sign), for an axis of `count` cells with these kinds of sides."""
+    if low == "periodic":
+        return i % count, np.ones_like(i)
+    index, sign = i.copy(), np.ones_like(i)
+    for beyond, kind, odd, even in ((i < 0, low, -2 - i, -1 - i), (i >= count, high, 2 * count - i, 2 * count - 1 - i)):
+        if kind in ("zero", "free"):
+            index = np.where(beyond, odd if kind == "zero" else even, index)
+            sign = np.where(beyond & (kind == "zero"), -1, sign)
+    inside = (index >= 0) & (index < count)
+    return np.where(inside, index, 0), np.where(inside, sign, 0)

@@ -16,18 +16,21 @@ from .operation import operation
 from .pairs import pairs
 from .per_element import per_element
 from .per_entry import per_entry
+from .points import read_at, spread_from
 from .rows import Row, rows
 from .sequence import Event, Move, sequence, trace_of
 from .sequence_call import Parameters
 from .sides import sides
 from .stencil import stencil
 from .total import total
+from .weighted import Weights, weighted
 
 __all__ = [
     "Event",
     "Move",
     "Parameters",
     "Row",
+    "Weights",
     "concatenate",
     "corners",
     "dense",
@@ -39,10 +42,13 @@ __all__ = [
     "per_cell",
     "per_element",
     "per_entry",
+    "read_at",
     "rows",
     "sequence",
     "sides",
+    "spread_from",
     "stencil",
     "total",
     "trace_of",
+    "weighted",
 ]

@@ -72,7 +72,7 @@ class Elementwise(PerElement):
         shape = values[0].shape
         view = next((value.view for value in values if value.view is not None), None)
         if view is None:
-            view = View(Domain("rows", shape[0]), shape[1:]) if shape and shape[0] > 1 else View(WHOLE, shape)
+            view = View(Domain("rows", shape[0]), shape[1:]) if shape and shape[0] != 1 else View(WHOLE, shape)
         op = Op(self, inputs, view.domain, {n: view for n, v in inputs.items() if isinstance(v, Value)})
         op.outputs = (Value(self.element.name, shape, "local", view),)
         return op

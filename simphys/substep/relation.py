@@ -22,9 +22,9 @@ class Inverse(NamedTuple):
     entries: Array
 
 
-def read_relation(model: Any, name: str, shape: Shape, limit: int, source: str) -> Array:
-    """Read an index array of the model. Errors: InputError for a shape or an index that does not fit."""
-    given = getattr(model, name, None)
+def read_relation(model: Any, name: str, shape: Shape, limit: int, source: str, *, given: Array | None = None) -> Array:
+    """Read an index array of the model, or one that is given. Errors: InputError for what does not fit."""
+    given = getattr(model, name, None) if given is None else given
     array = np.asarray(given)
     if given is None or array.shape != shape or array.dtype.kind not in "iu":
         found = "none" if given is None else f"{array.dtype} of shape {array.shape}"

@@ -150,7 +150,9 @@ def acts_on_whole(groups: Sequence[Group]) -> bool:
 
 
 def index_type(array: Array) -> str:
-    """Type of an index array as a parameter of a kernel."""
+    """Type of an index array, or of a row of weights, as a parameter of a kernel."""
+    if array.dtype.kind == "f":
+        return "array_real"
     return "ints" if array.ndim == 1 else "pairs"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from simphys.simulator import Arrays
 
-from .grid_loops import Launch
+from . import loops
 from .segment import Segment
 
 
@@ -29,20 +29,21 @@ class Adjoint:
         self._psi, self._zeta = (grid.pack_memory(adjoint[name][:, -1]) for name in memories)
         self._position = adjoint["source_position"][:, -1].copy()
         self._kappa = grid.layout.view_cells(engine.kappa)
-        w_stride = self._w[0].size
-        self._leap = grid.bind_leap(self._w, engine.kappa, self._extra_w, u_stride=w_stride)
-        self._halos = grid.bind_fill_halo(self._w, u_stride=w_stride)
-        self._adj_layers: list[Launch] = []
-        if self._extra_w is not None:
-            self._adj_layers = grid.bind_adj_layers(self._w, self._psi, self._zeta, self._extra_w, w_stride=w_stride)
+        w, kappa, extra = self._w, engine.kappa, self._extra_w
+        self._leap = grid.bind(loops.leap, extra is not None, u=w, before=w, new=w, kappa=kappa, extra=extra)
+        self._fill_halo = grid.bind_fill_halo(w)
+        if extra is not None:
+            self._adj_layers = grid.bind_adj_layers(w, self._psi, self._zeta, extra)
         self._needs_speed = "speed" in engine.needs
         if self._needs_speed:
-            height, extra = segment.height, np.zeros((batch, size), dtype)
-            u_stride = height[0].size
-            self._extra = extra
-            self._forward_layers = engine.bind_layers(segment, extra)
-            self._adj_log_courant = grid.bind_adj_log_courant(
-                height, self._w, engine.adj_log_courant, extra, u_stride=u_stride, w_stride=w_stride
+            self._forward_layers, extra = engine.bind_layers(segment)
+            self._adj_log_courant = grid.bind(
+                loops.adj_log_courant,
+                extra is not None,
+                u=segment.height,
+                w=w,
+                total=engine.adj_log_courant,
+                extra=extra,
             )
         self._load()
 
@@ -51,21 +52,18 @@ class Adjoint:
         engine, size = self._engine, self._grid.layout.size
         now, before, new = self._now, (self._now + 2) % 3, (self._now + 1) % 3
         self._adj_receive(row + 1)
-        for launch in self._halos:
-            launch(now * size)
+        self._fill_halo(now * size)
         adj_log = engine.adj_log_courant if self._needs_speed else None
         if engine.model.sources:
             time = self._first + row
-            self._sources_and_receivers.adj_inject(
-                self._segment, row, time, self._w, now, adj_log, self._position, engine.sums
-            )
+            sums = {**engine.sums, "source_position": self._position}
+            self._sources_and_receivers.adj_inject(self._segment, row, time, (self._w, now), adj_log, sums)
         if self._needs_speed:
-            engine.apply_layers(self._forward_layers, self._extra, row)  # rewrites the memories unchanged
+            self._forward_layers(row)  # rewrites the memories unchanged
             self._adj_log_courant((row + 1) * size, now * size)
         if self._extra_w is not None:
             self._extra_w[...] = 0
-        for layer in self._adj_layers:
-            layer(now * size)
+            self._adj_layers(now * size)
         self._leap(before * size, now * size, new * size)
         self._now = new
         self._store(row)
@@ -109,9 +107,10 @@ class Adjoint:
         place = row if self._is_dense("received") else 0
         if row < self._steps and place == 0:
             return
-        height, at = self._segment.height, row + 1 if engine.needs_states else 0  # only adj_position reads heights
+        needs_height = "receiver_position" in engine.needs
+        height = (self._segment.height, row + 1) if needs_height else None
         adj_position = engine.sums["receiver_position"]
-        self._sources_and_receivers.adj_receive(height, at, received, place, self._w, self._now, adj_position)
+        self._sources_and_receivers.adj_receive(height, (received, place), (self._w, self._now), adj_position)
 
     def _store(self, row: int) -> None:
         """Add the direct loss derivatives of state `row` and store the total, for fields with a row for each state."""

@@ -10,7 +10,7 @@ from simphys.scenefile.sections import Config
 
 from . import scene, scene_checks, stability
 from .model import Wave
-from .receive import Receive
+from .receive import receive
 
 
 class WaveConfig(Config):
@@ -40,7 +40,7 @@ class WaveConfig(Config):
 
     def first_state(self, model: Any, params: Any, state: Any) -> Any:
         """Let the receivers read the start."""
-        return state.replace(received=Receive.apply(model, state.height, params.receiver_position))
+        return state.replace(received=receive(model, state.height, params.receiver_position))
 
     def completed(self, state: Any) -> Any:
         """Repeat an initial field at rest one step earlier."""

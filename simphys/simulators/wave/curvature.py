@@ -12,87 +12,32 @@ with g extended as u is. Sources: Fornberg 1988; Pasalic and McGarry 2010.
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any
+from simphys.autograd import Tensor
+from simphys.substep import weighted
 
-import numpy as np
-
-from simphys.autograd import Context, Function, Tensor, runtime
-from simphys.simulator import Array
-
-from .grid_loops import GridLoops, Launch
+from .layer import CurvatureMemory, SlopeMemory, profiles
 from .model import Wave
 
-
-class Curvature(Function):
-    """k [*cells] and the next slope_memory and curvature_memory [layer_cells]. Linear, so nothing is saved."""
-
-    @staticmethod
-    def forward(
-        ctx: Context, model: Wave, height: Tensor, slope_memory: Tensor, curvature_memory: Tensor
-    ) -> tuple[Array, Array, Array]:
-        runtime.require_precision("Curvature", height, slope_memory, curvature_memory)
-        ctx.model = model
-        return _workspace(model).forward(height.data, slope_memory.data, curvature_memory.data)
-
-    @staticmethod
-    def backward(ctx: Context, *adjoints: Tensor) -> tuple[Any, ...]:
-        return None, *_workspace(ctx.model).backward(*[adjoint.data for adjoint in adjoints])
-
-    @staticmethod
-    def jvp(ctx: Context, _model: None, *tangents: Any) -> tuple[Array, Array, Array]:
-        return _workspace(ctx.model).forward(*tangents)
+Laplacian = weighted("laplacian", of="height", by="laplacian", rows="cells", columns="cells")
+LayerSlope = weighted("slope", of="height", by="layer_slope", rows="layer_cells", columns="cells")
+LayerBend = weighted("bend", of="height", by="layer_bend", rows="layer_cells", columns="cells")
+MemorySlope = weighted("memory_slope", of="slope_memory", by="memory_slope", rows="layer_cells", columns="layer_cells")
+OntoCells = weighted("extra", of="layer_extra", by="cells_of_layers", rows="cells", columns="layer_cells")
 
 
-class _Workspace:
-    """Arrays in the layout of a model's grid with launches bound to them, shared by all nodes of that model."""
-
-    def __init__(self, model: Wave) -> None:
-        self._grid = GridLoops(model, 1)
-        real = runtime.real_dtype()
-        self._field, self._extra, self._found = (np.zeros(self._grid.layout.size, real) for _ in range(3))
-        self._psi, self._zeta = (np.zeros(self._grid.memory, real) for _ in range(2))
-        self._halos = self._grid.bind_fill_halo(self._field, u_stride=0)
-        self._curvature = self._grid.bind_curvature(self._field, self._extra, self._found)
-
-    @cached_property
-    def _layers(self) -> list[Launch]:
-        return self._grid.bind_layers(self._field, self._psi, self._zeta, self._extra, u_stride=0, psi_stride=0)
-
-    @cached_property
-    def _adj_layers(self) -> list[Launch]:
-        return self._grid.bind_adj_layers(self._field, self._psi, self._zeta, self._extra, w_stride=0)
-
-    def forward(self, height: Array, psi: Array, zeta: Array) -> tuple[Array, Array, Array]:
-        """Compute the curvature and the layers' next memories."""
-        self._load(height, psi, zeta)
-        for layer in self._layers:
-            layer(0, 0, 0)
-        return self._results()
-
-    def backward(self, adj_curvature: Array, adj_psi: Array, adj_zeta: Array) -> tuple[Array, Array, Array]:
-        """Apply the transpose of `forward`."""
-        self._load(adj_curvature, adj_psi, adj_zeta)
-        for layer in self._adj_layers:
-            layer(0)
-        return self._results()
-
-    def _load(self, field: Array, psi: Array, zeta: Array) -> None:
-        self._grid.layout.view_cells(self._field)[...] = field
-        self._psi[...], self._zeta[...] = (self._grid.pack_memory(memory) for memory in (psi, zeta))
-        self._extra[...] = 0
-        for launch in self._halos:
-            launch(0)
-
-    def _results(self) -> tuple[Array, Array, Array]:
-        self._curvature()
-        return (
-            self._grid.layout.view_cells(self._found).copy(),
-            self._grid.unpack_memory(self._psi),
-            self._grid.unpack_memory(self._zeta),
-        )
-
-
-@runtime.cached(maxsize=4)
-def _workspace(model: Wave) -> _Workspace:
-    return _Workspace(model)
+def compute_curvature(
+    model: Wave, height: Tensor, slope_memory: Tensor, curvature_memory: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Compute k [*cells] and the next slope_memory and curvature_memory [layer_cells]. All of it is linear."""
+    curvature = Laplacian.apply(model, height)
+    if not model.slabs:
+        return curvature, slope_memory, curvature_memory
+    slope_memory = SlopeMemory.apply(model, slope_memory, LayerSlope.apply(model, height), *profiles(model))
+    curvature_memory, extra = CurvatureMemory.apply(
+        model,
+        curvature_memory,
+        LayerBend.apply(model, height),
+        MemorySlope.apply(model, slope_memory),
+        *profiles(model),
+    )
+    return curvature + OntoCells.apply(model, extra), slope_memory, curvature_memory

@@ -12,7 +12,7 @@ from simphys.autograd import runtime
 from simphys.simulator import Array, Arrays
 from simphys.simulator.array_engine import ArrayEngine
 
-from . import advance
+from . import advance, loops
 from .adjoint import Adjoint
 from .grid_loops import GridLoops, Launch
 from .model import Wave
@@ -53,8 +53,7 @@ class WaveEngine(ArrayEngine):
 
     def load(self, segment: Segment, state: Arrays) -> None:  # type: ignore[override]
         segment.load(state)
-        for launch in self.grid.bind_fill_halo(segment.height, u_stride=segment.height[0].size):
-            launch(self.grid.layout.size)
+        self.grid.bind_fill_halo(segment.height)(self.grid.layout.size)
 
     def read(  # type: ignore[override]
         self, segment: Segment, rows: slice | list[int], names: Collection[str] | None = None
@@ -63,17 +62,13 @@ class WaveEngine(ArrayEngine):
 
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
         grid, size, u = self.grid, self.grid.layout.size, segment.height
-        extra = self._zero_extra()
-        layers = [] if extra is None else self.bind_layers(segment, extra)
-        leap = grid.bind_leap(u, self.kappa, extra, u_stride=u[0].size)
-        fill_halos = grid.bind_fill_halo(u, u_stride=u[0].size)
+        layers, extra = self.bind_layers(segment)
+        leap, fill_halo = self._bind_leap(u, extra), grid.bind_fill_halo(u)
         for row in range(start, start + steps):
-            if extra is not None:
-                self.apply_layers(layers, extra, row)
+            layers(row)
             leap(row * size, (row + 1) * size, (row + 2) * size)
             self.sources_and_receivers.inject(segment, row, first + row)
-            for launch in fill_halos:
-                launch((row + 2) * size)
+            fill_halo((row + 2) * size)
             self.sources_and_receivers.receive(segment, row + 1)
 
     def tape_bytes(self, steps: int) -> int:
@@ -88,15 +83,13 @@ class WaveEngine(ArrayEngine):
     def rebuild(self, tape: Tape, segment: Segment, *, first: int, steps: int) -> None:
         tape.restore(segment, first=first, steps=steps)
         grid, size, u = self.grid, self.grid.layout.size, segment.height
-        leap = grid.bind_leap(u, self.kappa, None, u_stride=u[0].size)
-        fill_halos = grid.bind_fill_halo(u, u_stride=u[0].size)
+        leap, fill_halo = self._bind_leap(u, None), grid.bind_fill_halo(u)
         for row in reversed(range(steps)):
             leap((row + 2) * size, (row + 1) * size, row * size)
             self.sources_and_receivers.add_sources(segment, row, first + row, row)
             if first + row > 0:
                 tape.restore_layers(u[:, row], first + row - 1)
-            for launch in fill_halos:
-                launch(row * size)
+            fill_halo(row * size)
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         """Reverse the segment. Some fields of `adjoint` may have one row while others have a row for each state."""
@@ -109,24 +102,19 @@ class WaveEngine(ArrayEngine):
         grid, size, u = self.grid, self.grid.layout.size, segment.height
         dsegment = self.segment(steps)
         self.load(dsegment, tangent)
-        du, tangents, dextra = dsegment.height, self.tangents, self._zero_extra()
-        extra = np.zeros((self.batch, size), u.dtype)
-        layers = [] if dextra is None else self.bind_layers(segment, extra)
-        dlayers = [] if dextra is None else self.bind_layers(dsegment, dextra)
-        leap = grid.bind_leap(du, self.kappa, dextra, u_stride=du[0].size)
-        fill_halos = grid.bind_fill_halo(du, u_stride=du[0].size)
+        du, tangents = dsegment.height, self.tangents
+        (layers, extra), (dlayers, dextra) = self.bind_layers(segment), self.bind_layers(dsegment)
         dkappa = grid.layout.pad(advance.jvp_courant(self.model, self.params["speed"], tangents["speed"]))
-        add_dkappa = grid.bind_jvp_kappa(u, du, dkappa, extra, u_stride=u[0].size, new_stride=du[0].size)
+        arrays = {"u": u, "du": du, "dbefore": du, "new": du, "kappa": self.kappa, "dkappa": dkappa}
+        leap = grid.bind(loops.jvp_leap, extra is not None, **arrays, extra=extra, dextra=dextra)
+        fill_halo, moves = grid.bind_fill_halo(du), self.sources_and_receivers.moves(dkappa, tangents)
         for row in range(steps):
-            if dextra is not None:
-                self.apply_layers(dlayers, dextra, row)
-                self.apply_layers(layers, extra, row)
-            leap(row * size, (row + 1) * size, (row + 2) * size)
-            add_dkappa((row + 1) * size, (row + 2) * size)
-            self.sources_and_receivers.jvp_inject(segment, dsegment, row, first + row, dkappa, tangents)
-            for launch in fill_halos:
-                launch((row + 2) * size)
-            self.sources_and_receivers.jvp_receive(segment, dsegment, row + 1, tangents)
+            layers(row)
+            dlayers(row)
+            leap((row + 1) * size, row * size, (row + 1) * size, (row + 2) * size)
+            self.sources_and_receivers.jvp_inject(segment, dsegment, row, first + row, moves)
+            fill_halo((row + 2) * size)
+            self.sources_and_receivers.jvp_receive(segment, dsegment, row + 1, moves)
         return dsegment.read(slice(steps + 1))
 
     def gradients(self) -> Arrays:
@@ -136,24 +124,26 @@ class WaveEngine(ArrayEngine):
             self.adj_log_courant[...] = 0
         return super().gradients()
 
-    def bind_layers(self, segment: Segment, extra: Array) -> list[Launch]:
-        """Bind the loops of the absorbing layers to the states of a segment, see `GridLoops.bind_layers`."""
-        u_stride, psi_stride = segment.height[0].size, segment.slope_memory[0].size
-        return self.grid.bind_layers(
-            segment.height,
-            segment.slope_memory,
-            segment.curvature_memory,
-            extra,
-            u_stride=u_stride,
-            psi_stride=psi_stride,
-        )
+    def bind_layers(self, segment: Segment) -> tuple[Launch, Array | None]:
+        """Bind `layers(row)`, and return the array [B, size] to which it writes the layers' part of the curvature.
 
-    def apply_layers(self, layers: list[Launch], extra: Array, row: int) -> None:
-        """Compute the layers' contribution to the curvature of state `row`, and their memories of the next state."""
-        size, memory = self.grid.layout.size, self.grid.memory
-        extra[...] = 0
-        for layer in layers:
-            layer((row + 1) * size, row * memory, (row + 1) * memory)
+        It computes that of state `row`, and the layers' memories of the next state. Without layers there is none.
+        """
+        grid, size, memory = self.grid, self.grid.layout.size, self.grid.memory
+        if not grid.slabs:
+            return lambda row: None, None
+        extra = np.zeros((self.batch, size), runtime.real_dtype())
+        launch = grid.bind_layers(segment.height, segment.slope_memory, segment.curvature_memory, extra)
+
+        def layers(row: int) -> None:
+            extra[...] = 0
+            launch((row + 1) * size, row * memory, (row + 1) * memory)
+
+        return layers, extra
+
+    def _bind_leap(self, u: Array, extra: Array | None) -> Launch:
+        """Bind `leap(before_at, u_at, new_at)`, all offsets into u."""
+        return self.grid.bind(loops.leap, extra is not None, u=u, before=u, new=u, kappa=self.kappa, extra=extra)
 
     @cached_property
     def sources_and_receivers(self) -> SourcesAndReceivers:
@@ -170,8 +160,3 @@ class WaveEngine(ArrayEngine):
     def adj_log_courant(self) -> Array:
         """Adjoint sum of log kappa that `pull` adds to, in the grid's layout, [B, size]."""
         return np.zeros((self.batch, self.grid.layout.size), runtime.real_dtype())
-
-    def _zero_extra(self) -> Array | None:
-        """Allocate the layers' contribution to the curvature; None without absorbing layers."""
-        size = self.grid.layout.size
-        return np.zeros((self.batch, size), runtime.real_dtype()) if self.grid.slabs else None

@@ -21,19 +21,67 @@ adj_u also has entries in the cells next to the layer. Sources: Pasalic and McGa
 equation); Komatitsch and Martin 2007 (profiles); Collino and Tsogka 2001 (d_0).
 """
 
-import functools
-from types import SimpleNamespace
-from typing import Any, no_type_check
+from __future__ import annotations
 
 import numpy as np
 
-from simphys.autograd.kernels.runtime import ti
+from simphys.autograd import runtime
+from simphys.numerics.element import element
 from simphys.simulator import Array
+from simphys.substep import per_element
 
 from .model import Slab, Wave
 
 REFLECTION = 1e-3
 """Theoretical reflection coefficient R of a layer at normal incidence."""
+
+
+@element
+def slope_memory(psi, Du, a, b):
+    return b * psi + a * Du
+
+
+@slope_memory.adjoint
+def adj_slope_memory(psi, Du, a, b, P):
+    return b * P, a * P
+
+
+@slope_memory.tangent
+def jvp_slope_memory(psi, Du, a, b, dpsi, dDu):
+    return slope_memory(dpsi, dDu, a, b)
+
+
+@element
+def curvature_memory(zeta, D2u, Dpsi, a, b):
+    new = b * zeta + a * (D2u + Dpsi)
+    return new, Dpsi + new
+
+
+@curvature_memory.adjoint
+def adj_curvature_memory(zeta, D2u, Dpsi, a, b, adj_new, g):
+    Z = adj_new + g
+    return b * Z, a * Z, g + a * Z
+
+
+@curvature_memory.tangent
+def jvp_curvature_memory(zeta, D2u, Dpsi, a, b, dzeta, dD2u, dDpsi):
+    dnew = b * dzeta + a * (dD2u + dDpsi)
+    return dnew, dDpsi + dnew
+
+
+SlopeMemory = per_element(
+    slope_memory,
+    over="layer_cells",
+    own={"psi": "slope_memory", "Du": "slope"},
+    constant={"a": "profile_a", "b": "profile_b"},
+)
+CurvatureMemory = per_element(
+    curvature_memory,
+    over="layer_cells",
+    own={"zeta": "curvature_memory", "D2u": "bend", "Dpsi": "slope of slope_memory"},
+    constant={"a": "profile_a", "b": "profile_b"},
+    results={"curvature_memory": "zeta", "extra": "zeta"},
+)
 
 
 def profile(model: Wave, slab: Slab) -> tuple[Array, Array]:
@@ -46,36 +94,13 @@ def profile(model: Wave, slab: Slab) -> tuple[Array, Array]:
     return d / (d + alpha) * (b - 1), b
 
 
-@functools.cache
-@no_type_check
-def functions(real: Any, order: int) -> SimpleNamespace:
-    """The element functions of a cell; its neighbours enter through differences along the layer's axis."""
-
-    @ti.func
-    def slope_memory(psi: real, a: real, b: real, Du: real) -> real:
-        return b * psi + a * Du
-
-    @ti.func
-    def curvature_memory(zeta: real, a: real, b: real, D2u: real, Dpsi: real) -> real:
-        return b * zeta + a * (D2u + Dpsi)
-
-    @ti.func
-    def adj_curvature_memory(adj_zeta: real, a: real, b: real, g: real):
-        """Return adj_zeta, q and s."""
-        Z = adj_zeta + g
-        return b * Z, a * Z, g + a * Z
-
-    @ti.func
-    def adj_slope_memory(adj_psi: real, a: real, b: real, Ds: real):
-        """Return adj_psi and r."""
-        P = adj_psi - Ds
-        return b * P, a * P
-
-    @ti.func
-    def adj_height(D2q: real, Dr: real) -> real:
-        return D2q - Dr
-
-    return SimpleNamespace(
-        slope_memory=slope_memory, curvature_memory=curvature_memory,
-        adj_curvature_memory=adj_curvature_memory, adj_slope_memory=adj_slope_memory, adj_height=adj_height,
-    )  # fmt: skip
+@runtime.cached(maxsize=4)
+def profiles(model: Wave) -> tuple[Array, Array]:
+    """Compute a and b in each cell of the layers, [layer_cells]."""
+    found: tuple[list[Array], list[Array]] = ([], [])
+    for slab in model.slabs:
+        along = [-1 if axis == slab.axis else 1 for axis in range(model.dim)]
+        for cells, values in zip(found, profile(model, slab), strict=True):
+            cells.append(np.broadcast_to(values.reshape(along), slab.shape).reshape(-1))
+    a, b = (np.concatenate(cells).astype(runtime.real_dtype()) for cells in found)
+    return a, b

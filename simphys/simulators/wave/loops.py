@@ -1,188 +1,124 @@
-"""The fused loops over the lines of a grid in its layout, for all batch members; see `layout` and `advance`.
+"""The loops of the fused steps over the lines of a grid and of its absorbing layers; see `advance` and `layer`."""
 
-Each field is read from an offset ..._at, a multiple of BLOCK. ..._stride is the distance in memory between batch
-members; for `kappa` it is 0 if all members share one.
-"""
+from __future__ import annotations
 
-import functools
-from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, no_type_check
+from simphys.substep.lines import STRIDE, LineLoop, first, laplace, second
 
-from simphys.autograd import kernel
-from simphys.autograd.kernels.runtime import ti
+from . import advance, layer
 
-from . import advance, differences
-from .layout import BLOCK, INDEX, STRIDE
+ELEMENTS = (
+    advance.leap, advance.adj_leap, advance.jvp_leap, layer.slope_memory, layer.adj_slope_memory,
+    layer.curvature_memory, layer.adj_curvature_memory,
+)  # fmt: skip
+"""The element functions that the text calls."""
 
-
-@dataclass(frozen=True)
-class Variant:
-    """Constants fixed when the loops are compiled."""
-
-    real: Any
-    dim: int
-    order: int
-    layers: bool
-    """True if `extra` holds further terms of the curvature, such as those of absorbing layers."""
-    parallel: bool
-    spread: int
-    """Loop iterations for each piece, one of which does the work, see `grid_loops.SPREAD`."""
+ALONG, OWN = f"(stride & {STRIDE})", f"(own_stride & {STRIDE})"
+"""Distances between neighbours along the axis of a layer, in the grid and in its slab."""
 
 
-# fmt: off
-@functools.cache
-@no_type_check
-def kernels(variant: Variant) -> SimpleNamespace:
-    """Compile the loops described at the top of this module."""
-    real, dim, spread, reach = variant.real, variant.dim, variant.spread, variant.order // 2
-    reals = ti.types.ndarray(dtype=real, ndim=1)
-    blocks_of = ti.types.ndarray(dtype=ti.types.vector(BLOCK, real), ndim=1)
-    table = ti.types.vector(BLOCK, real)
-    f, diff = advance.functions(real), differences.functions(real, variant.order)
+def curvature(name: str, extra: str, dim: int, order: int, *, layers: bool) -> str:
+    """Expression of dx^2 laplace u, plus what layers add."""
+    return laplace(name, dim, order) + (f" + {extra}[{extra}_i]" if layers else "")
 
-    @ti.func
-    def laplace(u: ti.template(), i, s1, s2) -> real:
-        """Return dx^2 laplace u."""
-        total = diff.second(u, i, 1)
-        if ti.static(dim > 1):
-            total += diff.second(u, i, s2 & STRIDE)
-        if ti.static(dim > 2):
-            total += diff.second(u, i, s1 & STRIDE)
-        return total
 
-    @ti.func
-    def total_curvature(u: ti.template(), extra: ti.template(), i, j, s1, s2) -> real:
-        k = laplace(u, i, s1, s2)
-        if ti.static(variant.layers):
-            k += extra[j]
-        return k
-
-    @kernel
-    def curvature(
-        u: reals, new: blocks_of, extra: reals,
-        B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
-        blocks: ti.i32,
-    ):
-        """Compute dx^2 laplace u, plus `extra`, for one batch member."""
-        ti.loop_config(serialize=not variant.parallel)
-        for r in range(pieces * spread):
-            if r % spread == 0:
-                piece = r // spread
-                for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
-                    i = origin + line // lines2 * s1 + line % lines2 * s2
-                    for k in range(blocks):
-                        t, at = table(0.0), (i + k * BLOCK) & INDEX
-                        for n in range(BLOCK):
-                            t[n] = total_curvature(u, extra, at + n, at + n, s1, s2)
-                        new[at // BLOCK] = t
-
-    @kernel
-    def leap(
-        before: reals, u: reals, new: blocks_of, kappa: reals, extra: reals,
-        B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
-        blocks: ti.i32, u_stride: ti.i32, kappa_stride: ti.i32, extra_stride: ti.i32,
-        before_at: ti.i32, u_at: ti.i32, new_at: ti.i32,
-    ):
-        ti.loop_config(serialize=not variant.parallel)
-        for r in range(B * pieces * spread):
-            if r % spread == 0:
-                member, piece = r // spread // pieces, r // spread % pieces
-                for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
-                    i = origin + line // lines2 * s1 + line % lines2 * s2
-                    j = member * u_stride + i
-                    for k in range(blocks):
-                        t, m = table(0.0), k * BLOCK
-                        here, there = (u_at + j + m) & INDEX, (before_at + j + m) & INDEX
-                        c, e = (member * kappa_stride + i + m) & INDEX, (member * extra_stride + i + m) & INDEX
-                        for n in range(BLOCK):
-                            K = total_curvature(u, extra, here + n, e + n, s1, s2)
-                            t[n] = f.leap(u[here + n], before[there + n], kappa[c + n], K)
-                        new[(new_at + j) // BLOCK + k] = t
-
-    @kernel
-    def adj_log_courant(
-        u: reals, w: reals, total: blocks_of, sums: reals, extra: reals,
-        B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
-        blocks: ti.i32, u_stride: ti.i32, w_stride: ti.i32, extra_stride: ti.i32, u_at: ti.i32, w_at: ti.i32,
-    ):
-        """Add to l = adj log kappa, from u before a step and w after it; `sums` is the same array as `total`."""
-        ti.loop_config(serialize=not variant.parallel)
-        for r in range(B * pieces * spread):
-            if r % spread == 0:
-                member, piece = r // spread // pieces, r // spread % pieces
-                for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
-                    i = origin + line // lines2 * s1 + line % lines2 * s2
-                    j = member * extra_stride + i
-                    for k in range(blocks):
-                        t, m = table(0.0), i + k * BLOCK
-                        here, there = (member * u_stride + u_at + m) & INDEX, (member * w_stride + w_at + m) & INDEX
-                        e = (j + k * BLOCK) & INDEX
-                        for n in range(BLOCK):
-                            K = total_curvature(u, extra, here + n, e + n, s1, s2)
-                            t[n] = sums[e + n] + f.adj_log_courant(K, w[there + n])
-                        total[e // BLOCK] = t
-
-    @kernel
-    def jvp_kappa(
-        u: reals, new: blocks_of, dnew: reals, dkappa: reals, extra: reals,
-        B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
-        blocks: ti.i32, u_stride: ti.i32, kappa_stride: ti.i32, extra_stride: ti.i32, new_stride: ti.i32,
-        u_at: ti.i32, new_at: ti.i32,
-    ):
-        """Add the effect of dkappa to the tangent of the new height; `dnew` is the same array as `new`."""
-        ti.loop_config(serialize=not variant.parallel)
-        for r in range(B * pieces * spread):
-            if r % spread == 0:
-                member, piece = r // spread // pieces, r // spread % pieces
-                for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
-                    i = origin + line // lines2 * s1 + line % lines2 * s2
-                    j = member * new_stride + new_at + i
-                    for k in range(blocks):
-                        t, m = table(0.0), i + k * BLOCK
-                        here, e = (member * u_stride + u_at + m) & INDEX, (member * extra_stride + m) & INDEX
-                        at, there = (member * kappa_stride + m) & INDEX, (j + k * BLOCK) & INDEX
-                        for n in range(BLOCK):
-                            K = total_curvature(u, extra, here + n, e + n, s1, s2)
-                            t[n] = dnew[there + n] + f.jvp_kappa(K, dkappa[at + n])
-                        new[there // BLOCK] = t
-
-    @kernel
-    def fill_halo(
-        u: reals, B: ti.i32, u_stride: ti.i32, origin: ti.i32, count: ti.i32, stride: ti.i32,
-        n1: ti.i32, s1: ti.i32, n2: ti.i32, s2: ti.i32, low: ti.i32, high: ti.i32, at: ti.i32,
-    ):
-        """Fill the halo beyond both sides of an axis, see `numerics.boundary`; `low` and `high` are codes of `KINDS`.
-
-        n1, n2 count the cells along the other axes, and s1, s2 are their strides.
-        """
-        ti.loop_config(serialize=not variant.parallel)
-        for r in range(B * n1 * n2):
-            member, i1, i2 = r // (n1 * n2), r // n2 % n1, r % n2
-            first = member * u_stride + at + origin + i1 * s1 + i2 * s2
-            last = first + (count - 1) * stride
-            for k in ti.static(range(reach)):
-                below, above = real(0.0), real(0.0)
-                if low == 1:
-                    below = u[first + k * stride]
-                elif low == 2:
-                    below = u[last - k * stride]
-                if high == 1:
-                    above = u[last - k * stride]
-                elif high == 2:
-                    above = u[first + k * stride]
-                if ti.static(k > 0):
-                    if low == 0:
-                        below = -u[first + (k - 1) * stride]
-                    if high == 0:
-                        above = -u[last - (k - 1) * stride]
-                u[first - (k + 1) * stride] = below
-                u[last + (k + 1) * stride] = above
-
-    return SimpleNamespace(
-        curvature=curvature, leap=leap, adj_log_courant=adj_log_courant, jvp_kappa=jvp_kappa, fill_halo=fill_halo
+def leap(dim: int, order: int, *, layers: bool) -> LineLoop:
+    """Compute the next height from the last two."""
+    k = curvature("u", "extra", dim, order, layers=layers)
+    return LineLoop(
+        "leap",
+        {"new": f"fn_leap(u[u_i], before[before_i], kappa[kappa_i], {k})"},
+        grid=("u", "before", "kappa", "extra", "new"),
+        moving=("before", "u", "new"),
     )
 
 
-KINDS = {"zero": 0, "free": 1, "periodic": 2, "absorbing": 3}
-"""Codes of the boundary kinds in kernels."""
+def adj_log_courant(dim: int, order: int, *, layers: bool) -> LineLoop:
+    """Add to l = adj log kappa, from u before a step and w = kappa adj_u after it."""
+    k = curvature("u", "extra", dim, order, layers=layers)
+    return LineLoop(
+        "adj_log_courant",
+        {"total": "total[total_i] + adj_log"},
+        grid=("u", "w", "extra", "total"),
+        body=(f"adj_u, adj_before, adj_log, adj_k = fn_adj_leap(0.0, 0.0, 0.0, {k}, w[w_i])",),
+        moving=("u", "w"),
+    )
+
+
+def jvp_leap(dim: int, order: int, *, layers: bool) -> LineLoop:
+    """Compute the tangent of the next height."""
+    k, dk = (curvature(u, extra, dim, order, layers=layers) for u, extra in (("u", "extra"), ("du", "dextra")))
+    moves = f"du[du_i], dbefore[dbefore_i], dkappa[dkappa_i], {dk}"
+    return LineLoop(
+        "jvp_leap",
+        {"new": f"fn_jvp_leap(0.0, 0.0, kappa[kappa_i], {k}, {moves})"},
+        grid=("u", "du", "dbefore", "kappa", "dkappa", "extra", "dextra", "new"),
+        moving=("u", "dbefore", "du", "new"),
+    )
+
+
+def slope_memory(order: int, *, on_last_axis: bool) -> LineLoop:
+    """Compute psi'."""
+    return LineLoop(
+        "slope_memory",
+        {"new": f"fn_slope_memory(psi[psi_i], {first('u', ALONG, order)}, a_n, b_n)"},
+        grid=("u",),
+        slab=("psi", "new"),
+        moving=("u", "psi", "new"),
+        profiles=("a", "b"),
+        on_last_axis=on_last_axis,
+    )
+
+
+def curvature_memory(order: int, *, on_last_axis: bool) -> LineLoop:
+    """Compute zeta' and add to `extra`; psi holds psi'."""
+    Dpsi, D2u = f"mask_n * {first('psi', OWN, order)}", second("u", ALONG, order)
+    return LineLoop(
+        "curvature_memory",
+        {"new": "memory", "extra": "extra[extra_i] + added"},
+        grid=("u", "extra"),
+        slab=("psi", "zeta", "new"),
+        body=(f"memory, added = fn_curvature_memory(zeta[zeta_i], {D2u}, {Dpsi}, a_n, b_n)",),
+        moving=("u", "psi", "zeta", "new"),
+        profiles=("a", "b", "mask"),
+        on_last_axis=on_last_axis,
+    )
+
+
+def adj_curvature_memory(order: int, *, on_last_axis: bool) -> LineLoop:
+    """Step adj_zeta back, and compute q and s."""
+    given = "a_n, b_n, adj_zeta[adj_zeta_i], mask_n * w[w_i]"
+    return LineLoop(
+        "adj_curvature_memory",
+        {"adj_zeta": "adj_memory", "q": "adj_bend", "s": "adj_slope"},
+        grid=("w",),
+        slab=("adj_zeta", "q", "s"),
+        body=(f"adj_memory, adj_bend, adj_slope = fn_adj_curvature_memory(0.0, 0.0, 0.0, {given})",),
+        moving=("w",),
+        profiles=("a", "b", "mask"),
+        on_last_axis=on_last_axis,
+    )
+
+
+def adj_slope_memory(order: int, *, on_last_axis: bool) -> LineLoop:
+    """Step adj_psi back, and compute r."""
+    P = f"adj_psi[adj_psi_i] - {first('s', OWN, order)}"
+    return LineLoop(
+        "adj_slope_memory",
+        {"adj_psi": "adj_memory", "r": "adj_slope"},
+        grid=(),
+        slab=("s", "adj_psi", "r"),
+        body=(f"adj_memory, adj_slope = fn_adj_slope_memory(0.0, 0.0, a_n, b_n, {P})",),
+        profiles=("a", "b"),
+        on_last_axis=on_last_axis,
+    )
+
+
+def adj_height(order: int, *, on_last_axis: bool) -> LineLoop:
+    """Add adj_u = D2 q - D r to `extra`, in the slab's cells and in cells of the grid within reach of differences."""
+    return LineLoop(
+        "adj_height",
+        {"extra": f"extra[extra_i] + ({second('q', OWN, order)} - {first('r', OWN, order)})"},
+        grid=("extra",),
+        slab=("q", "r"),
+        on_last_axis=on_last_axis,
+    )

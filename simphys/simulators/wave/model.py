@@ -6,17 +6,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.numerics.stencil import ORDERS, second_difference
-from simphys.simulator import Arrays, Grid, Model, Record, Shape
+from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape
+from simphys.substep import Weights
+from simphys.substep.differences import Terms, first, make_weights, second, stack
 
-if TYPE_CHECKING:
-    pass
+from .slab import Slab
 
 BOUNDARIES = ("zero", "free", "periodic", "absorbing")
 SOURCES = ("point", "plane_x", "plane_y", "plane_z")
@@ -50,18 +51,6 @@ class State(Record):
     """Position of each source [m], [S, dim]; a plane source uses only the component along its normal."""
     received: Tensor
     """Value of `height` at each receiver, [R]."""
-
-
-@dataclass(frozen=True)
-class Slab:
-    """The absorbing layer at one side: cells first ... first + width - 1 along `axis`, all cells along other axes."""
-
-    axis: int
-    first: int
-    width: int
-    offset: int
-    """Index of its first cell in the layers' memory, which holds each slab in row-major order."""
-    shape: Shape
 
 
 @dataclass(frozen=True)
@@ -158,6 +147,47 @@ class Wave(Model):
     def layer_cells(self) -> int:
         """Length of each memory variable of the layers."""
         return sum([math.prod(slab.shape) for slab in self.slabs])
+
+    @cached_property
+    def laplacian(self) -> Weights:
+        """dx^2 laplace u of a field u."""
+        return make_weights([term for axis in range(self.dim) for term in self._differences(second, axis)])
+
+    @cached_property
+    def layer_slope(self) -> Weights:
+        """D u in the cells of the layers."""
+        return stack([make_weights(self._differences(first, slab.axis), slab.cells) for slab in self.slabs])
+
+    @cached_property
+    def layer_bend(self) -> Weights:
+        """D2 u in the cells of the layers."""
+        return stack([make_weights(self._differences(second, slab.axis), slab.cells) for slab in self.slabs])
+
+    @cached_property
+    def memory_slope(self) -> Weights:
+        """D of a memory variable of the layers, which is 0 outside of its layer."""
+        ends = ("absorbing", "absorbing")
+        return stack([make_weights(first(s.shape, s.axis, ends, self.order, s.offset)) for s in self.slabs])
+
+    @cached_property
+    def cells_of_layers(self) -> Weights:
+        """Sums over the layers that a cell belongs to."""
+        index = np.full((*self.cells, len(self.slabs)), -1)
+        for number, slab in enumerate(self.slabs):
+            index[..., number][slab.cells] = slab.offset + np.arange(math.prod(slab.shape)).reshape(slab.shape)
+        index = index.reshape(-1, len(self.slabs))
+        return Weights(index, np.where(index >= 0, 1.0, 0.0))
+
+    def _differences(self, kind: Any, axis: int) -> Terms:
+        found: Terms = kind(self.cells, axis, self.boundaries[2 * axis : 2 * axis + 2], self.order)
+        return found
+
+    @property
+    def even_axes(self) -> Array:
+        """Bits of the axes along which each source is constant [S]: all but the normal of a plane."""
+        every = 2**self.dim - 1
+        bits = [0 if kind == "point" else every - (1 << SOURCES.index(kind) - 1) for kind in self.sources]
+        return np.array(bits, np.int32)
 
     def param_shapes(self) -> Mapping[str, Shape]:
         sources = (len(self.sources), self.dim)

@@ -10,9 +10,9 @@ import numpy as np
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Arrays, arena
+from simphys.substep.lines import INDEX
 
 from .grid_loops import GridLoops
-from .layout import INDEX
 
 
 class Segment:

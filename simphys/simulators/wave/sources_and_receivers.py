@@ -1,35 +1,43 @@
-"""Sources and receivers of all batch members, bound to the arrays of a segment."""
+"""Sources and receivers of all batch members in the fused steps; see `source` and `receive`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from simphys.autograd import runtime
 from simphys.simulator import Array, Arrays
+from simphys.substep import point_loops
+from simphys.substep.point_loops import PointLoops, Row
 
-from . import receive, source
-from .grid_loops import GridLoops, Launch, flatten
+from . import source
+from .grid_loops import GridLoops
 from .segment import Segment
+
+
+class Moves(NamedTuple):
+    """Tangents of what sources and receivers read."""
+
+    kappa: Array
+    deltas: Array | None
+    position: Array
+    velocity: Array
 
 
 class SourcesAndReceivers:
     """Launches of sources and receivers. `params` and `control` [B, T, S] hold all batch members; a row is a state."""
 
     def __init__(self, grid: GridLoops, params: Arrays, control: Array | None, kappa: Array) -> None:
-        model, layout = grid.model, grid.layout
-        self._grid, self._params, self._kappa = grid, params, kappa
-        self._control = np.zeros((grid.batch, 0, 0), kappa.dtype) if control is None else control
-        cell_layout = (layout.origin, *layout.strides)
-        self._plane_axes = source.plane_axes(model)
-        self._has_sources = control is not None
-        self._has_receivers = model.receivers > 0
-        self._launches: dict[str, tuple[tuple[Any, ...], Launch]] = {}
-        if self._has_sources:
-            self._source = source.kernels(runtime.real(), model.cells, model.boundaries, cell_layout, cell_layout)
-        if self._has_receivers:
-            self._receive = receive.kernels(runtime.real(), model.cells, model.boundaries, cell_layout)
+        model = grid.model
+        self._model, self._params, self._kappa = model, params, (kappa, 0)
+        self._scales = source.delta_scales(model)
+        self._deltas = None if control is None else control * self._scales
+        self._sources, self._receivers = (
+            PointLoops(grid.layout, model.boundaries, model.spacing, members=grid.batch, count=len(even), even=even)
+            for even in (model.even_axes, np.zeros(model.receivers, np.int32))
+        )
+        self._position = params["receiver_position"], 0
+        self._adj_deltas = np.zeros((grid.batch, 1, len(model.sources)), kappa.dtype)
 
     def inject(self, segment: Segment, row: int, time: int) -> None:
         """Add kappa dx^2 f of step `time` to the height that follows state `row`, and move the sources."""
@@ -38,120 +46,68 @@ class SourcesAndReceivers:
 
     def add_sources(self, segment: Segment, row: int, time: int, to: int) -> None:
         """Add kappa dx^2 f of step `time`, for the source positions of state `row`, to row `to` of the heights."""
-        if not self._has_sources:
-            return
-        x, u = segment.source_position, segment.height
-        arrays = u, self._kappa, self._control, x, self._plane_axes
-        inject = self._bind(self._source.inject, *arrays, self._grid.model.spacing)
-        for b in range(self._grid.batch):
-            inject(self._row_at(b, u, to), self._kappa_at(b), self._strength_at(b, time), self._row_at(b, x, row))
+        if self._deltas is not None:
+            delta, x = (self._deltas, time), (segment.source_position, row)
+            field = segment.height, to
+            self._sources.run(point_loops.scatter, field=field, factor=self._kappa, value=delta, position=x)
 
-    def adj_inject(
-        self,
-        segment: Segment,
-        row: int,
-        time: int,
-        w: Array,
-        w_row: int,
-        adj_log: Array | None,
-        adj_x: Array,
-        sums: Arrays,
-    ) -> None:
-        """Reverse `inject`: from w = kappa adj_u, add to the adjoints of strengths, log kappa and positions."""
-        sums["source_velocity"] += self._grid.model.dt * adj_x
-        if not self._has_sources:
-            return
-        x, dx = segment.source_position, self._grid.model.spacing
-        arrays = w, self._control, x, self._plane_axes
-        adj_sources = self._bind(self._source.adj_inject, *arrays, sums["control"], adj_x, dx)
-        adj_kappa = None if adj_log is None else self._bind(self._source.adj_inject_kappa, *arrays, adj_log, dx)
-        for b in range(self._grid.batch):
-            strength, position, here = self._strength_at(b, time), self._row_at(b, x, row), self._row_at(b, w, w_row)
-            adj_sources(here, strength, position, strength, self._row_at(b, adj_x, 0))
-            if adj_kappa is not None and adj_log is not None:
-                adj_kappa(here, strength, position, b * adj_log[0].size)
+    def adj_inject(self, segment: Segment, row: int, time: int, w: Row, adj_log: Array | None, sums: Arrays) -> None:
+        """Reverse `inject`: from w = kappa adj_u, add to the adjoints of strengths, log kappa and positions.
 
-    def jvp_inject(
-        self, segment: Segment, dsegment: Segment, row: int, time: int, dkappa: Array, tangents: Arrays
-    ) -> None:
+        `sums` has the adjoint sums of the parameters and the running adjoint of the positions, "source_position".
+        """
+        adj_x = sums["source_position"]
+        sums["source_velocity"] += self._model.dt * adj_x
+        if self._deltas is None:
+            return
+        delta, x, run = (self._deltas, time), (segment.source_position, row), self._sources.run
+        run(point_loops.adj_position, field=w, value=delta, position=x, adj_position=(adj_x, 0))
+        if adj_log is not None:
+            run(point_loops.scatter, field=(adj_log, 0), factor=w, value=delta, position=x)
+        self._adj_deltas[...] = 0
+        run(point_loops.gather, field=w, value=(self._adj_deltas, 0), position=x)
+        sums["control"][:, time] += self._scales * self._adj_deltas[:, 0]
+
+    def moves(self, dkappa: Array, tangents: Arrays) -> Moves:
+        """Collect the tangents that `jvp_inject` and `jvp_receive` take."""
+        deltas = tangents["control"] * self._scales if "control" in tangents else None
+        return Moves(dkappa, deltas, tangents["receiver_position"], tangents["source_velocity"])
+
+    def jvp_inject(self, segment: Segment, dsegment: Segment, row: int, time: int, moves: Moves) -> None:
         """Add the tangent of `inject` to the tangent of the height."""
-        self._move(dsegment, row, tangents["source_velocity"])
-        if not self._has_sources:
-            return
-        x, dx = segment.source_position, dsegment.source_position
-        arrays = dsegment.height, self._kappa, self._control, x, self._plane_axes, dkappa, tangents["control"], dx
-        inject = self._bind(self._source.jvp_inject, *arrays, self._grid.model.spacing)
-        for b in range(self._grid.batch):
-            strength, position = self._strength_at(b, time), self._row_at(b, x, row)
-            inject(
-                self._row_at(b, dsegment.height, row + 2), self._kappa_at(b), strength, position, b * dkappa[0].size,
-                strength, position,
+        self._move(dsegment, row, moves.velocity)
+        if self._deltas is not None and moves.deltas is not None:
+            self._sources.run(
+                point_loops.jvp_scatter, field=(dsegment.height, row + 2), factor=self._kappa, dfactor=(moves.kappa, 0),
+                value=(self._deltas, time), position=(segment.source_position, row),
+                dvalue=(moves.deltas, time), dposition=(dsegment.source_position, row),
             )  # fmt: skip
 
     def receive(self, segment: Segment, row: int) -> None:
         """Read state `row` at the receivers."""
-        if not self._has_receivers:
-            return
-        u, out = segment.height, segment.received
-        receive = self._bind(self._receive.receive, u, self._params["receiver_position"], out, *self._receiver_scalars)
-        for b in range(self._grid.batch):
-            receive(self._row_at(b, u, row + 1), self._receivers_at(b), self._row_at(b, out, row))
+        if self._model.receivers:
+            segment.received[:, row] = 0
+            field, value = (segment.height, row + 1), (segment.received, row)
+            self._receivers.run(point_loops.gather, field=field, value=value, position=self._position)
 
-    def adj_receive(
-        self, height: Array, height_row: int, adj_received: Array, row: int, w: Array, w_row: int, adj_position: Array
-    ) -> None:
-        """Reverse `receive`: add `adj_received` [B, rows, R] to w = kappa adj_u and adj_position [B, R, dim]."""
-        if not self._has_receivers:
-            return
-        arrays = height, self._params["receiver_position"], adj_received, self._kappa, w, adj_position
-        receive = self._bind(self._receive.adj_receive, *arrays, *self._receiver_scalars)
-        for b in range(self._grid.batch):
-            receive(
-                self._row_at(b, height, height_row), self._receivers_at(b), self._row_at(b, adj_received, row),
-                self._kappa_at(b), self._row_at(b, w, w_row), self._receivers_at(b),
-            )  # fmt: skip
+    def adj_receive(self, height: Row | None, adj_received: Row, w: Row, adj_x: Array) -> None:
+        """Reverse `receive`: add to w = kappa adj_u, and with heights to the adjoint of positions."""
+        if self._model.receivers:
+            given = {"value": adj_received, "position": self._position}
+            self._receivers.run(point_loops.scatter, field=w, factor=self._kappa, **given)
+            if height is not None:
+                self._receivers.run(point_loops.adj_position, field=height, **given, adj_position=(adj_x, 0))
 
-    def jvp_receive(self, segment: Segment, dsegment: Segment, row: int, tangents: Arrays) -> None:
+    def jvp_receive(self, segment: Segment, dsegment: Segment, row: int, moves: Moves) -> None:
         """Compute the tangent of the receivers' readings of state `row`."""
-        if not self._has_receivers:
-            return
-        u, du, out = segment.height, dsegment.height, dsegment.received
-        arrays = u, self._params["receiver_position"], du, tangents["receiver_position"], out
-        receive = self._bind(self._receive.jvp_receive, *arrays, *self._receiver_scalars)
-        for b in range(self._grid.batch):
-            receive(
-                self._row_at(b, u, row + 1), self._receivers_at(b), self._row_at(b, du, row + 1), self._receivers_at(b),
-                self._row_at(b, out, row),
+        if self._model.receivers:
+            dsegment.received[:, row] = 0
+            self._receivers.run(
+                point_loops.jvp_gather, field=(segment.height, row + 1), dfield=(dsegment.height, row + 1),
+                dvalue=(dsegment.received, row), position=self._position, dposition=(moves.position, 0),
             )  # fmt: skip
-
-    @property
-    def _receiver_scalars(self) -> tuple[int, float]:
-        """Number of receivers, and the grid spacing."""
-        return self._grid.model.receivers, self._grid.model.spacing
-
-    def _bind(self, kernel: Any, *arguments: Any) -> Launch:
-        """Return `kernel.bind(*arguments)`, bound again only when one of the arguments is another object."""
-        cached = self._launches.get(kernel.name)
-        if cached is None or any([old is not new for old, new in zip(cached[0], arguments, strict=True)]):
-            flattened = [flatten(each) if isinstance(each, np.ndarray) else each for each in arguments]
-            cached = self._launches[kernel.name] = arguments, kernel.bind(*flattened)
-        return cached[1]
 
     def _move(self, segment: Segment, row: int, velocity: Array) -> None:
         x = segment.source_position
         if x.size:
-            x[:, row + 1] = x[:, row] + velocity * self._grid.model.dt
-
-    @staticmethod
-    def _row_at(b: int, values: Array, row: int) -> int:
-        """Index at which a row of batch member b begins in `values` [B, rows, ...]."""
-        return b * values[0].size + row * (values[0, 0].size if values.ndim > 2 or row else 0)
-
-    def _strength_at(self, b: int, time: int) -> int:
-        return (b * self._control.shape[1] + time) * self._control.shape[2]
-
-    def _receivers_at(self, b: int) -> int:
-        return b * int(np.prod(self._params["receiver_position"].shape[1:]))
-
-    def _kappa_at(self, b: int) -> int:
-        return b * self._grid.layout.size if len(self._kappa) > 1 else 0
+            x[:, row + 1] = x[:, row] + velocity * self._model.dt

@@ -13,7 +13,7 @@ import numpy as np
 from simphys.autograd import runtime
 from simphys.simulator import Array
 
-from .grid_loops import GridLoops, SlabPlace
+from .grid_loops import GridLoops
 from .segment import Segment
 
 
@@ -41,7 +41,7 @@ class Tape:
         """Store rows 0 ... steps of a segment."""
         states, rows = slice(first, first + steps + 1), slice(0, steps + 1)
         for place, stored in zip(self._grid.slabs, self._slabs, strict=True):
-            stored[:, states] = self._view_slab(place, segment.height[:, 1:][:, rows])
+            stored[:, states] = place.view_grid(self._grid.layout, segment.height[:, 1:][:, rows])
         for stored, memory in zip(self._memories, (segment.slope_memory, segment.curvature_memory), strict=True):
             stored[:, states] = memory[:, rows, : stored.shape[2]]
         self._position[:, states] = segment.source_position[:, rows]
@@ -60,10 +60,4 @@ class Tape:
     def restore_layers(self, height: Array, step: int) -> None:
         """Overwrite the layers' cells of the height [B, size] of state `step` with the stored values."""
         for place, stored in zip(self._grid.slabs, self._slabs, strict=True):
-            self._view_slab(place, height)[...] = stored[:, step]
-
-    def _view_slab(self, place: SlabPlace, rows: Array) -> Array:
-        """View the cells of a slab in rows of heights [..., size]."""
-        slab = place.slab
-        cells = np.moveaxis(self._grid.layout.view_cells(rows), slab.axis - self._grid.model.dim, -1)
-        return np.moveaxis(cells[..., slab.first : slab.first + slab.width], -1, slab.axis - self._grid.model.dim)
+            place.view_grid(self._grid.layout, height)[...] = stored[:, step]

@@ -18,11 +18,6 @@ from simphys.simulator import Array, Shape
 BLOCK = 16
 """Numbers computed into a local table and stored at once: loops that store single numbers are not vectorized."""
 
-INDEX = 2**30 - 1
-"""Mask for base indices. It changes none, but proves that indices cannot overflow; only such loops are vectorized."""
-STRIDE = 2**24 - 1
-"""Mask for strides, for the same purpose as `INDEX`."""
-
 
 @dataclass(frozen=True)
 class Layout:
@@ -70,15 +65,18 @@ class Layout:
         """Number of blocks in a line."""
         return self.line // BLOCK - 1
 
-    @property
-    def indices(self) -> tuple[int, int, int, int, int]:
-        """Loop arguments (stride1, stride2, lines2, origin, blocks), for a grid padded to three axes.
+    def numbers(self, name: str, offset: int = 0) -> dict[str, int]:
+        """Arguments of loops, for a grid padded to three axes, whose array begins at an offset.
 
-        stride1 and stride2 belong to the first two axes, and lines2 is the number of lines along the second.
-        Line l of the grid begins at origin + l // lines2 * stride1 + l % lines2 * stride2.
+        Line l begins at name_begin + l // lines2 * name_1 + l % lines2 * name_2.
         """
         stride1, stride2 = (0, 0, *self.strides[:-1])[-2:]
-        return stride1, stride2, self.shape[-2] if len(self.shape) > 1 else 1, self.origin, self.blocks
+        return {f"{name}_begin": offset + self.origin, f"{name}_1": stride1, f"{name}_2": stride2}
+
+    def count_lines(self) -> dict[str, int]:
+        """Count all lines, those along the second of three axes, and the blocks in a line."""
+        lines2 = self.shape[-2] if len(self.shape) > 1 else 1
+        return {"lines": self.lines, "lines2": lines2, "blocks": self.blocks}
 
     def view_cells(self, values: Array) -> Array:
         """View the cells [..., *shape] of rows [..., size] in this layout."""

@@ -1,0 +1,118 @@
+"""Text of loops over the nodes around a point: its cells on a regular grid, with their weights and slopes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simphys.numerics.boundary import fold
+from simphys.numerics.cubic import STENCIL, cubic
+from simphys.simulator import Array, Shape
+
+from .action import Site, build_element
+
+MARGIN = 8
+"""Entries of a table of nodes beyond those that can lie inside."""
+
+
+class Nodes(NamedTuple):
+    """The grid of the nodes, and the names of what the text takes."""
+
+    cells: Shape
+    sides: tuple[str, ...]
+    """Kind of each side x-, x+, y-, ...; see `numerics.boundary`."""
+    table: str
+    """Array of `node_table`."""
+    inverse_spacing: str
+    even: str = ""
+    """Array of bits: bit a of an entry is set if the point with its number spreads evenly along axis a."""
+
+
+class Node(NamedTuple):
+    """A node in the text."""
+
+    at: Sequence[str]
+    """Number of its cell along each axis."""
+    weight: str
+    slope: Callable[[], str]
+    """Writes the gradient of the weight by the position of the point, and returns its name."""
+
+
+def node_table(cells: Shape, sides: Sequence[str]) -> Array:
+    """Tabulate the nodes of all axes: sign * (cell + 1) for each, and 0 for one that stands for no cell.
+
+    The nodes of an axis of n cells are -n - MARGIN ... 2 n + MARGIN.
+    """
+    found = []
+    for axis, count in enumerate(cells):
+        index, sign = fold(np.arange(-count - MARGIN, 2 * count + MARGIN + 1), count, *sides[2 * axis : 2 * axis + 2])
+        found.append(sign * (index + 1))
+    return np.concatenate(found).astype(np.int32)
+
+
+def functions_of_nodes() -> dict[str, Any]:
+    """Functions that the text calls, by name."""
+    element = cubic.element
+    return {"fn_cubic": element.forward.func, "fn_slopes": element.tangent.func}
+
+
+def loop_over_nodes(site: Site, nodes: Nodes, point: str, position: str, body: Callable[[Node], None]) -> None:
+    """Write a loop over the nodes of a point: `position` is its vector, `point` its number, `body` writes the rest."""
+    cells, dim = nodes.cells, len(nodes.cells)
+    p = site.assign("p", f"({position}) * {nodes.inverse_spacing}")
+    below = site.assign("below", f"ti.floor({p})")
+    weights, slopes = ([site.fresh(name) for _ in range(STENCIL)] for name in ("w", "s"))
+    site.line(f"{', '.join(weights)} = fn_cubic({p} - {below})")
+    site.line(f"{', '.join(slopes)} = fn_slopes({p} - {below}, {nodes.inverse_spacing})")
+    bits = site.assign("even", f"{nodes.even}[{point}]") if nodes.even else ""
+    tables, begin = [], 0
+    for axis, count in enumerate(cells):
+        first, lowest = site.assign("first", f"{below}[{axis}]"), f"{-count - MARGIN + 1}"
+        if nodes.sides[2 * axis] == "periodic":
+            first = site.assign("first", f"{first} - {count} * ti.floor(({first} + 0.5) / {count})")
+        held = f"ti.max(ti.min({first}, {2 * count + MARGIN - 2}.0), {lowest}.0)"
+        first = site.assign("first", f"ti.cast({held}, i32) + {begin + count + MARGIN - 1}")
+        begin += 3 * count + 2 * MARGIN + 1
+        entries = [site.assign("entry", f"{nodes.table}[{first} + {k}]") for k in range(STENCIL)]
+        signs = [f"ti.select({e} > 0, 1.0, ti.select({e} < 0, -1.0, 0.0))" for e in entries]
+        rows = [", ".join([f"ti.max(ti.abs({e}), 1) - 1" for e in entries])]
+        rows += [", ".join([f"{w}[{axis}] * {s}" for w, s in zip(of, signs, strict=True)]) for of in (weights, slopes)]
+        cell = site.assign("cells", f"ti.Vector([{rows[0]}])")
+        w, s = (site.assign("table", f"vector_{STENCIL}({row})") for row in rows[1:])
+        spreads = f"({bits} >> {axis}) & 1" if bits else "0"
+        tables.append((cell, w, s, site.assign("spread", spreads) if bits else ""))
+    with ExitStack() as loops:
+        at, factors = [], []
+        for axis, (cell, w, s, spread) in enumerate(tables):
+            k, size = site.fresh("k"), f"{STENCIL}"
+            if spread:
+                size = f"ti.select({spread} == 1, {cells[axis]}, {STENCIL})"
+            loops.enter_context(site.block(f"for {k} in range({size}):"))
+            inner = f"({k} & {STENCIL - 1})"
+            values = [f"{cell}[{inner}]", f"{w}[{inner}]", f"{s}[{inner}]"]
+            if spread:
+                even = (k, "1.0", "0.0")
+                values = [f"ti.select({spread} == 1, {e}, {v})" for e, v in zip(even, values, strict=True)]
+            at.append(site.assign("at", values[0]))
+            factors.append((site.assign("factor", values[1]), site.assign("change", values[2])))
+        weight = site.assign("weight", " * ".join([f for f, _ in factors]))
+
+        def slope() -> str:
+            parts = [" * ".join([factors[d][d == axis] for d in range(dim)]) for axis in range(dim)]
+            return site.assign("slope", build_element(parts, (dim,)))
+
+        body(Node(at, weight, slope))
+
+
+def flat_index(at: Sequence[str], strides: Sequence[int]) -> str:
+    """Expression of the index of a cell."""
+    return " + ".join([a if stride == 1 else f"{a} * {stride}" for a, stride in zip(at, strides, strict=True)])
+
+
+def row_major(cells: Shape) -> list[int]:
+    """Return the distance in memory from one cell to the next along each axis."""
+    return [math.prod(cells[axis + 1 :]) for axis in range(len(cells))]

@@ -1,0 +1,159 @@
+"""The loops of the fused steps over points and the cells around them: values gathered from fields, and scattered.
+
+Fields are in the layout of the grid. W is the weight of a cell for a point, x its position. All arrays hold all batch
+members, who go in order, as points do: nothing is added twice at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from simphys.autograd import runtime
+from simphys.simulator import Array, Shape
+
+from .action import Site, build_element
+from .layout import Layout
+from .lines import TextLoop, array_arguments, compile_loop
+from .nodes import Node, Nodes, flat_index, functions_of_nodes, loop_over_nodes, node_table
+from .text import indent
+
+FIELDS = ("field", "factor", "dfield", "dfactor")
+"""Arrays in the layout of the grid; those of points are all others."""
+Row = tuple[Array, int]
+"""An array [B, rows, ...], and one of its rows."""
+
+
+class PointText:
+    """Text of a loop over points. An array x of theirs has the entry `self["x"]`."""
+
+    def __init__(self, cells: Shape, sides: tuple[str, ...]) -> None:
+        self.site, self._cells, self._sides = Site({}, "point"), cells, sides
+        self._dim = len(cells)
+        self.zero = f"vector_{self._dim}(0.0)"
+
+    def __getitem__(self, name: str) -> str:
+        return f"{name}[{self._begin(name)} + point]"
+
+    def vector(self, name: str) -> str:
+        """Expression of the vector of the point in an array."""
+        return build_element([self._component(name, axis) for axis in range(self._dim)], (self._dim,))
+
+    def add_vector(self, name: str, expression: str) -> None:
+        """Add to the vector of the point in an array."""
+        for axis in range(self._dim):
+            entry = self._component(name, axis)
+            self.site.line(f"{entry} = {entry} + {expression}[{axis}]")
+
+    def at_cells(self, body: Callable[[Node, dict[str, str]], None]) -> None:
+        """Write a loop over the cells around the point; `body` takes a node, and the entry of each field."""
+        nodes = Nodes(self._cells, self._sides, "nodes", "inverse_spacing", "even")
+        strides = [*[f"step_{axis}" for axis in range(self._dim - 1)], 1]
+
+        def write(node: Node) -> None:
+            cell = self.site.assign("cell", f"cell_begin + {flat_index(node.at, strides)}")
+            body(node, {name: f"{name}[{self._begin(name)} + {cell}]" for name in FIELDS})
+
+        loop_over_nodes(self.site, nodes, "point", self.vector("position"), write)
+
+    def compile(self, name: str, *arrays: str) -> TextLoop:
+        """Compile the loop over these arrays, whose offsets a launch takes in order."""
+        types = dict.fromkeys(arrays, "array_real") | {"nodes": "ints", "even": "ints"}
+        integers = ["members", "count", "cell_begin", "step_0", "step_1", *[f"{array}_stride" for array in arrays]]
+        numbers = {"inverse_spacing": "real", **dict.fromkeys([*integers, *[f"{each}_at" for each in arrays]], "i32")}
+        body = ["ti.loop_config(serialize=True)", "for y in range(members * count):"]
+        body += indent(["member, point = y // count, y % count", *self.site.compute])
+        return compile_loop(name, types, numbers, body, functions_of_nodes())
+
+    def _begin(self, name: str) -> str:
+        return f"{name}_at + member * {name}_stride"
+
+    def _component(self, name: str, axis: int) -> str:
+        return f"{name}[{self._begin(name)} + {self._dim} * point + {axis}]"
+
+
+@runtime.cached(maxsize=16)
+def scatter(cells: Shape, sides: tuple[str, ...]) -> TextLoop:
+    """Add factor W value to a field."""
+    text = PointText(cells, sides)
+
+    def body(node: Node, at: dict[str, str]) -> None:
+        text.site.line(f"{at['field']} = {at['field']} + {at['factor']} * {node.weight} * {text['value']}")
+
+    text.at_cells(body)
+    return text.compile("scatter", "field", "factor", "value", "position")
+
+
+@runtime.cached(maxsize=16)
+def jvp_scatter(cells: Shape, sides: tuple[str, ...]) -> TextLoop:
+    """Add the tangent of `scatter` to a field."""
+    text = PointText(cells, sides)
+
+    def body(node: Node, at: dict[str, str]) -> None:
+        moved = f"{node.weight} * {text['dvalue']} + {node.slope()}.dot({text.vector('dposition')}) * {text['value']}"
+        change = f"{at['dfactor']} * {node.weight} * {text['value']} + {at['factor']} * ({moved})"
+        text.site.line(f"{at['field']} = {at['field']} + {change}")
+
+    text.at_cells(body)
+    arrays = ("field", "factor", "dfactor", "value", "position", "dvalue", "dposition")
+    return text.compile("jvp_scatter", *arrays)
+
+
+@runtime.cached(maxsize=16)
+def gather(cells: Shape, sides: tuple[str, ...]) -> TextLoop:
+    """Add the sum of W field to values."""
+    text = PointText(cells, sides)
+    total = text.site.assign("total", "real(0.0)")
+    text.at_cells(lambda node, at: text.site.line(f"{total} += {node.weight} * {at['field']}"))
+    text.site.line(f"{text['value']} = {text['value']} + {total}")
+    return text.compile("gather", "field", "value", "position")
+
+
+@runtime.cached(maxsize=16)
+def jvp_gather(cells: Shape, sides: tuple[str, ...]) -> TextLoop:
+    """Add the tangent of `gather` to values."""
+    text = PointText(cells, sides)
+    total = text.site.assign("total", "real(0.0)")
+
+    def body(node: Node, at: dict[str, str]) -> None:
+        moved = f"{node.slope()}.dot({text.vector('dposition')}) * {at['field']}"
+        text.site.line(f"{total} += {node.weight} * {at['dfield']} + {moved}")
+
+    text.at_cells(body)
+    text.site.line(f"{text['dvalue']} = {text['dvalue']} + {total}")
+    return text.compile("jvp_gather", "field", "dfield", "dvalue", "position", "dposition")
+
+
+@runtime.cached(maxsize=16)
+def adj_position(cells: Shape, sides: tuple[str, ...]) -> TextLoop:
+    """Add to the adjoint of positions: the sum of value field grad W."""
+    text = PointText(cells, sides)
+    adj_x = text.site.assign("adj_x", text.zero)
+    text.at_cells(lambda node, at: text.site.line(f"{adj_x} += {text['value']} * {at['field']} * {node.slope()}"))
+    text.add_vector("adj_position", adj_x)
+    return text.compile("adj_position", "field", "value", "position", "adj_position")
+
+
+class PointLoops:
+    """Launches of these loops over some points on a grid of cells with these sides and this spacing.
+
+    Bit a of an entry of `even` is set if that point spreads evenly along axis a.
+    """
+
+    def __init__(
+        self, layout: Layout, sides: tuple[str, ...], spacing: float, *, members: int, count: int, even: Array
+    ) -> None:
+        self._grid = layout.shape, sides
+        self._known: dict[str, Any] = {f"step_{axis}": stride for axis, stride in enumerate(layout.strides)}
+        self._known |= {"nodes": node_table(*self._grid), "even": even, "count": count}
+        self._known |= {"cell_begin": layout.origin, "members": members, "inverse_spacing": 1 / spacing}
+        self._launches: dict[Any, tuple[tuple[Array, ...], Callable[..., None]]] = {}
+
+    def run(self, loop: Callable[..., TextLoop], **rows: Row) -> None:
+        """Launch a loop on rows of arrays, bound again only when one of the arrays is another object."""
+        given = tuple([values for values, _ in rows.values()])
+        cached = self._launches.get(loop)
+        if cached is None or any([old is not new for old, new in zip(cached[0], given, strict=True)]):
+            arrays = {name: values for name, (values, _) in rows.items()}
+            cached = self._launches[loop] = given, loop(*self._grid).bind({**self._known, **array_arguments(arrays)})
+        cached[1](*[row and row * values[0, 0].size for values, row in rows.values()])

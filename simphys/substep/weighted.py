@@ -1,0 +1,141 @@
+"""Sums of an array's entries with fixed weights: any sparse matrix, from one index set of the model to another.
+
+The matrix is the whole declaration: the tangent is the same sum, and the adjoint gathers with the transposed matrix.
+Each element writes to itself alone, forward and back, so that loops run in parallel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from simphys.autograd import runtime
+from simphys.autograd.errors import InputError
+from simphys.numerics.element import Element
+from simphys.simulator import Array, Shape
+
+from .action import Access, Action, Site, Slot
+from .concatenate import entry
+from .contribution import write_own
+from .function import declare
+from .grid import CELLS
+from .pattern import Pattern, Source
+from .program import Domain, Op, Value, View
+from .relation import cached, invert, read_relation
+from .scope import Scope, adjoint_slot
+
+
+class Weights(NamedTuple):
+    """A sparse matrix: row i has `weight[i, k]` in column `index[i, k]`, and nothing where that is -1."""
+
+    index: Array
+    """Columns [rows, K], integers."""
+    weight: Array
+    """Weights [rows, K]."""
+
+
+def weighted(result: str, *, of: str, by: str, rows: str, columns: str) -> Any:
+    """Declare a sub-step that computes weighted sums of the entries of an array.
+
+    - `result`, `of`: names of the result and of the array.
+    - `by`: attribute of the model with the `Weights`.
+    - `rows`, `columns`: the index sets of the result and of the array, which are attributes of the model with their
+      shape or size, such as "cells".
+
+    Returns a Function, to be applied to the model and the array.
+    """
+    return declare(Weighted(result, of, by, rows, columns))
+
+
+class Weighted(Pattern):
+    """The pattern of `weighted`."""
+
+    def __init__(self, result: str, of: str, by: str, rows: str, columns: str) -> None:
+        self.element: Element = entry.element
+        self.name = "".join([word.capitalize() for word in result.split("_")])
+        self.source, self.over, self._columns, self._by = f"Weighted({result})", rows, columns, by
+        self.sources = {of: Source("near", of, by)}
+        self.varying = self.arguments = (of,)
+        self.places = (0,)
+        self.results = {result: ()}
+
+    def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
+        (name,) = self.arguments
+        value = inputs[name]
+        assert isinstance(value, Value), "an array"
+        rows, columns = _read_set(model, self.over), _read_set(model, self._columns)
+        if value.shape != _shape(columns):
+            constraint = f"{name} has an entry for each of {self._columns}: its shape is {list(_shape(columns))}"
+            raise InputError(self.source, constraint, f"{list(value.shape)}", "Correct it.")
+        given: Weights = getattr(model, self._by)
+        count = given.index.shape[1]
+        index = read_relation(model, self._by, (rows.size, count), columns.size, self.source, given=given.index)
+        inverse = invert(model, self._by, index, columns.size)
+        real = runtime.real_dtype()
+        weight = cached(model, f"{self._by} {real}", lambda: np.ascontiguousarray(given.weight, real).reshape(-1))
+        relations = {"index": index.reshape(-1), "weight": weight, "start": inverse.start, "entries": inverse.entries}
+        op = Op(self, inputs, rows, {name: View(columns, ())}, relations=relations, variant=(count, columns))
+        op.outputs = (Value(next(iter(self.results)), _shape(rows), "local", View(rows, ())),)
+        return op
+
+    def forward(self, op: Op, scope: Scope) -> None:
+        self._append_sums(op, scope, "value")
+
+    def tangent(self, op: Op, scope: Scope) -> None:
+        self._append_sums(op, scope, "tangent")
+
+    def _append_sums(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
+        (value,) = op.values()
+        source, view, result = Slot(kind, value), op.views[self.arguments[0]], op.outputs[0]
+        assert result.view is not None and isinstance(op.variant, tuple)
+        target, count = write_own(Slot(kind, result), result.view, scope), op.variant[0]
+        index, weight = (scope.relation(op, name) for name in ("index", "weight"))
+
+        def emit(site: Site) -> None:
+            total = site.assign("total", "real(0.0)")
+            with site.block(f"for k in range({count}):"):
+                at = site.assign("at", f"ti.max({index}[{count} * {site.index} + k], 0)")
+                site.line(f"{total} += {weight}[{count} * {site.index} + k] * {site.load_at(source, view, at)}")
+            target.write(site, total)
+
+        _append(scope, op.domain, emit, source, target)
+
+    def adjoint(self, op: Op, scope: Scope) -> None:
+        (value,) = op.values()
+        source, view, result = Slot("adjoint", op.outputs[0]), op.views[self.arguments[0]], op.outputs[0].view
+        assert result is not None and isinstance(op.variant, tuple)
+        target, count = write_own(adjoint_slot(value), view, scope), op.variant[0]
+        start, entries, weight = (scope.relation(op, name) for name in ("start", "entries", "weight"))
+
+        def emit(site: Site) -> None:
+            total = site.assign("total", "real(0.0)")
+            with site.block(f"for k in range({start}[{site.index}], {start}[{site.index} + 1]):"):
+                e = site.assign("entry", f"{entries}[k]")
+                site.line(f"{total} += {weight}[{e}] * {site.load_at(source, result, f'({e} // {count})')}")
+            target.write(site, total)
+
+        _append(scope, view.domain, emit, source, target)
+
+
+def _append(scope: Scope, domain: Domain, emit: Any, source: Slot, target: Any) -> None:
+    """Append the loop, unless its results are known."""
+    if target.access == "none":
+        return
+    reads: dict[Slot, Access] = {source: "other"}
+    if target.adds:
+        reads[target.slot] = "own"
+    scope.add(Action(domain, emit, reads, {target.slot: "own"}))
+
+
+def _read_set(model: Any, name: str) -> Domain:
+    size = getattr(model, name)
+    return (
+        Domain(name, math.prod(size), size if name == CELLS else ()) if isinstance(size, tuple) else Domain(name, size)
+    )
+
+
+def _shape(domain: Domain) -> Shape:
+    return domain.grid or (domain.size,)
