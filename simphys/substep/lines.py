@@ -55,6 +55,11 @@ class TextLoop:
     kernel: Kernel
     names: tuple[str, ...]
 
+    @property
+    def moving(self) -> list[str]:
+        """Arrays whose offsets are given at each launch, in order."""
+        return [name.removesuffix("_at") for name in self.names if name.endswith("_at")]
+
     def bind(self, known: Mapping[str, Any]) -> Any:
         """Bind all arguments but those at the end that are not known."""
         given = [known[name] for name in self.names if name in known]

@@ -7,7 +7,7 @@ members, who go in order, as points do: nothing is added twice at once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from simphys.autograd import runtime
 from simphys.simulator import Array, Shape
@@ -134,6 +134,13 @@ def adj_position(cells: Shape, sides: tuple[str, ...]) -> TextLoop:
     return text.compile("adj_position", "field", "value", "position", "adj_position")
 
 
+class _Bound(NamedTuple):
+    """A loop bound to arrays, which are in the order of the offsets that a launch takes."""
+
+    arrays: dict[str, Array]
+    launch: Callable[..., None]
+
+
 class PointLoops:
     """Launches of these loops over some points on a grid of cells with these sides and this spacing.
 
@@ -147,13 +154,14 @@ class PointLoops:
         self._known: dict[str, Any] = {f"step_{axis}": stride for axis, stride in enumerate(layout.strides)}
         self._known |= {"nodes": node_table(*self._grid), "even": even, "count": count}
         self._known |= {"cell_begin": layout.origin, "members": members, "inverse_spacing": 1 / spacing}
-        self._launches: dict[Any, tuple[tuple[Array, ...], Callable[..., None]]] = {}
+        self._bound: dict[Any, _Bound] = {}
 
     def run(self, loop: Callable[..., TextLoop], **rows: Row) -> None:
         """Launch a loop on rows of arrays, bound again only when one of the arrays is another object."""
-        given = tuple([values for values, _ in rows.values()])
-        cached = self._launches.get(loop)
-        if cached is None or any([old is not new for old, new in zip(cached[0], given, strict=True)]):
+        bound = self._bound.get(loop)
+        if bound is None or any([rows[name][0] is not values for name, values in bound.arrays.items()]):
             arrays = {name: values for name, (values, _) in rows.items()}
-            cached = self._launches[loop] = given, loop(*self._grid).bind({**self._known, **array_arguments(arrays)})
-        cached[1](*[row and row * values[0, 0].size for values, row in rows.values()])
+            text = loop(*self._grid)
+            launch = text.bind({**self._known, **array_arguments(arrays)})
+            bound = self._bound[loop] = _Bound({name: arrays[name] for name in text.moving}, launch)
+        bound.launch(*[row and row * values[0, 0].size for values, row in [rows[name] for name in bound.arrays]])

@@ -70,13 +70,10 @@ class Weighted(Pattern):
         if value.shape != _shape(columns):
             constraint = f"{name} has an entry for each of {self._columns}: its shape is {list(_shape(columns))}"
             raise InputError(self.source, constraint, f"{list(value.shape)}", "Correct it.")
-        given: Weights = getattr(model, self._by)
-        count = given.index.shape[1]
-        index = read_relation(model, self._by, (rows.size, count), columns.size, self.source, given=given.index)
-        inverse = invert(model, self._by, index, columns.size)
-        real = runtime.real_dtype()
-        weight = cached(model, f"{self._by} {real}", lambda: np.ascontiguousarray(given.weight, real).reshape(-1))
-        relations = {"index": index.reshape(-1), "weight": weight, "start": inverse.start, "entries": inverse.entries}
+        shape, real = (rows.size, columns.size), runtime.real_dtype()
+        count, relations = cached(
+            model, f"{self._by} {real} {shape}", lambda: _read_matrix(model, self._by, shape, self.source)
+        )
         op = Op(self, inputs, rows, {name: View(columns, ())}, relations=relations, variant=(count, columns))
         op.outputs = (Value(next(iter(self.results)), _shape(rows), "local", View(rows, ())),)
         return op
@@ -128,6 +125,16 @@ def _append(scope: Scope, domain: Domain, emit: Any, source: Slot, target: Any) 
     if target.adds:
         reads[target.slot] = "own"
     scope.add(Action(domain, emit, reads, {target.slot: "own"}))
+
+
+def _read_matrix(model: Any, by: str, shape: Shape, source: str) -> tuple[int, dict[str, Array]]:
+    """Read a matrix of this shape, and transpose it. Errors: InputError for one that does not fit."""
+    given: Weights = getattr(model, by)
+    count = given.index.shape[1]
+    index = read_relation(model, by, (shape[0], count), shape[1], source, given=given.index)
+    weight = np.where(index >= 0, given.weight, 0.0).astype(runtime.real_dtype()).reshape(-1)
+    start, entries = invert(model, by, index, shape[1])
+    return count, {"index": index.reshape(-1), "weight": weight, "start": start, "entries": entries}
 
 
 def _read_set(model: Any, name: str) -> Domain:

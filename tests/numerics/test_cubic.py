@@ -1,50 +1,34 @@
 """Cubic convolution between the nodes of a grid."""
 
-import functools
-from typing import Any, no_type_check
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 
-from simphys.autograd import kernel, runtime
-from simphys.autograd.kernels.runtime import ti
-from simphys.numerics import cubic
+from simphys.autograd import tensor
+from simphys.substep import read_at
 
 CELLS, DX = (7, 6), 0.3
 Array = np.ndarray[Any, Any]
+Interpolate = read_at("value", field="field", position="points", over="points")
 
 
-@functools.cache
-@no_type_check
-def kernels(boundaries: tuple[str, ...]) -> Any:
-    real, dim = runtime.real(), len(CELLS)
-    spline, reals = cubic.functions(real, CELLS, boundaries), ti.types.ndarray(dtype=real, ndim=1)
-    vec = ti.types.vector(dim, real)
+@dataclass(frozen=True)
+class Grid:
+    """The grid of the nodes."""
 
-    @kernel
-    def interpolate(field: reals, x: reals, n: ti.i32, inv_dx: real, value: reals, slope: reals):
-        for i in range(n):
-            total, gradient = real(0.0), vec(0.0)
-            seen, w, s = spline.stencil(vec([x[dim * i], x[dim * i + 1]]), inv_dx)
-            for number in range(cubic.STENCIL**dim):
-                o = spline.offset(number)
-                cell = spline.cell(seen, o)
-                u = field[cell[0] * CELLS[1] + cell[1]]
-                total += u * spline.weight(w, o)
-                gradient += u * spline.slope(w, s, o)
-            value[i] = total
-            for d in ti.static(range(dim)):
-                slope[dim * i + d] = gradient[d]
-
-    return interpolate
+    boundaries: tuple[str, ...]
+    cells: tuple[int, ...] = CELLS
 
 
 def interpolate_field(field: Array, x: Array, *boundaries: str) -> tuple[Array, Array]:
     """Interpolate value and slope at points [n, 2]."""
-    x = np.array(x)
-    value, slope = np.empty(len(x)), np.empty(x.size)
-    kernels(boundaries)(field.ravel(), x.ravel(), len(x), 1 / DX, value, slope)
-    return value, slope.reshape(x.shape)
+    points = tensor(np.array(x), requires_grad=True)
+    value = Interpolate.apply(Grid(boundaries), tensor(field.reshape(CELLS)), points, DX)
+    value.sum().backward()
+    assert points.grad is not None
+    return value.data, points.grad.data
 
 
 def nodes() -> Array:

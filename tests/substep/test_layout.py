@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simphys.simulators.wave.layout import BLOCK, Layout
+from simphys.substep.layout import BLOCK, Layout
 
 SHAPES = pytest.mark.parametrize("shape", [(1,), (16,), (17,), (5, 15), (3, 4, 33)], ids=str)
 HALOS = pytest.mark.parametrize("halo", [1, 2, 4])
@@ -30,7 +30,10 @@ def test_a_cell_lies_at_the_origin_and_its_strides(shape: tuple[int, ...], halo:
 @HALOS
 def test_lines_begin_at_blocks_and_are_found_by_their_number(shape: tuple[int, ...], halo: int) -> None:
     layout = Layout(shape, halo)
-    s1, s2, lines2, origin, blocks = layout.indices
+    s1, s2, lines2, origin, blocks = (
+        {**layout.numbers("grid"), **layout.count_lines()}[name]
+        for name in ("grid_1", "grid_2", "lines2", "grid_begin", "blocks")
+    )
     numbers = layout.view_cells(np.arange(layout.size)).reshape(-1, shape[-1])
     line = np.arange(layout.lines)
     np.testing.assert_array_equal(origin + line // lines2 * s1 + line % lines2 * s2, numbers[:, 0])

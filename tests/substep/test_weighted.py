@@ -1,0 +1,85 @@
+"""Sums with the weights of a sparse matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.autograd import Tensor, gradcheck, runtime, tensor
+from simphys.autograd.errors import InputError
+from simphys.autograd.proof.gradcheck import dot_product_test
+from simphys.substep import Weights, weighted
+from simphys.substep.differences import first, make_weights, second, stack
+
+INDEX = np.array([[0, 5], [-1, 3], [5, 5], [2, -1]])
+WEIGHT = np.array([[1.5, -2.0], [7.0, 0.5], [1.0, 0.25], [-1.0, 9.0]])
+RESPONSE = Weights(INDEX, WEIGHT)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Sums over cells, one for each detector."""
+
+    cells: tuple[int, ...] = (2, 3)
+    detectors: int = 4
+    response: Weights = RESPONSE
+
+
+Sums = weighted("signal", of="field", by="response", rows="detectors", columns="cells")
+
+
+@pytest.fixture(params=["one thread", "shared out"])
+def _loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "parallel", lambda work_us: request.param == "shared out")
+
+
+def draw() -> Tensor:
+    return tensor(np.random.default_rng(0).normal(size=(2, 3)), requires_grad=True)
+
+
+@pytest.mark.usefixtures("_loops")
+def test_they_are_products_with_the_matrix() -> None:
+    matrix, field = np.zeros((4, 6)), draw()
+    for row, (columns, weights) in enumerate(zip(INDEX, WEIGHT, strict=True)):
+        np.add.at(matrix[row], columns[columns >= 0], weights[columns >= 0])
+    signal = Sums.apply(Model(), field)
+    np.testing.assert_allclose(signal.data, matrix @ field.data.reshape(-1), atol=1e-15)
+    gradcheck(lambda x: Sums.apply(Model(), x), (field,))
+    dot_product_test(lambda x: Sums.apply(Model(), x), (field,))
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(InputError, match=r"field has an entry for each of cells: its shape is \[2, 3\]"):
+        Sums.apply(Model(), draw()[1:])
+    with pytest.raises(InputError, match=r"`response` of the model is integers of shape \(5, 2\)"):
+        Sums.apply(replace(Model(), detectors=5), draw())
+    with pytest.raises(InputError, match=r"`response` of the model lies in 0 \.\.\. 5"):
+        Sums.apply(replace(Model(), response=Weights(INDEX + 1, WEIGHT)), draw())
+
+
+@pytest.mark.parametrize("order", [2, 4, 8])
+def test_differences_are_exact_for_polynomials(order: int) -> None:
+    """They are exact up to the degree of their order, away from the sides."""
+    x = np.linspace(-1, 1, 12)
+    h, inside = x[1] - x[0], slice(order // 2, -(order // 2))
+    u = np.broadcast_to(x**order, (3, 12))
+    for terms, expected in (
+        (first((3, 12), 1, ("zero", "zero"), order), order * x ** (order - 1) * h),
+        (second((3, 12), 1, ("zero", "zero"), order), order * (order - 1) * x ** (order - 2) * h**2),
+    ):
+        found = multiply(make_weights(terms), u).reshape(3, 12)
+        np.testing.assert_allclose(found[:, inside], np.broadcast_to(expected, (3, 12))[:, inside], atol=1e-13)
+
+
+def test_parts_of_a_matrix_are_its_rows() -> None:
+    terms, u = second((4, 5), 0, ("free", "periodic"), 4), np.random.default_rng(1).normal(size=(4, 5))
+    whole = multiply(make_weights(terms), u).reshape(4, 5)
+    parts = stack([make_weights(terms, (slice(2, 4),)), make_weights(terms, (slice(0, 1),))])
+    np.testing.assert_array_equal(multiply(parts, u), np.concatenate([whole[2:4], whole[:1]]).reshape(-1))
+
+
+def multiply(weights: Weights, u: Any) -> Any:
+    return (np.where(weights.index >= 0, u.reshape(-1)[weights.index], 0) * weights.weight).sum(1)
