@@ -72,7 +72,8 @@ def compile_loop(
 ) -> TextLoop:
     """Compile text. `arrays` and `numbers` have the types of what it may name; what changes comes last."""
     parameters = {n: kind for n, kind in {**arrays, **numbers}.items() if uses_name(body, n)}
-    return TextLoop(make_kernel(name, parameters, body, functions, runtime.real()), tuple(parameters))
+    called = {n: func for n, func in functions.items() if uses_name(body, n)}
+    return TextLoop(make_kernel(name, parameters, body, called, runtime.real()), tuple(parameters))
 
 
 def compile_lines(loop: LineLoop, functions: Mapping[str, Any], *, parallel: bool, spread: int) -> TextLoop:

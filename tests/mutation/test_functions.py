@@ -151,8 +151,6 @@ ELSEWHERE = {
     "adjoint_kernel.adjoint": "only calls the stages, in reverse",
     "mpm/collider_motion.py: kernels.*": "arithmetic on indices alone; held by the horizon in two launches",
     "nn/fused.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
-    "wave/layer_loops.py: kernels.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
-    "wave/loops.py: kernels.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
     "rigid/sweeps.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by gradcheck of Solve",
     "rigid/sweeps_tangent.py: loops.*": "likewise",
     "rigid/fused_adjoint.py: adj_drift_to_stage.*": "moves adjoints to the loops of drift; held by nested = fused",

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
-from types import SimpleNamespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
-from simphys.autograd import Tensor, tensor
+from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
-from simphys.simulators.wave import adjoint, advance, curvature, engine, grid_loops, layer, layer_loops, loops
+from simphys.simulators.wave import adjoint, advance, curvature, engine, grid_loops, layer, loops
 from simphys.simulators.wave.model import Wave
 
 from ..simulators.wave.systems import DX, SMALL_PLANE, Case, case, weighted_sum
@@ -30,16 +31,18 @@ def check_advance(module: Any) -> None:
     random, model = np.random.default_rng(0), Wave((4, 3), DX, 0.05)
     values = [random.normal(size=model.cells) for _ in range(3)] + [random.uniform(1, 2, model.cells)]
     inputs = [tensor(x, requires_grad=True) for x in values]
-    gradcheck(lambda *x: module.Advance.apply(model, *x), inputs, mode="projected", repeats=1)
+    gradcheck(lambda *x: module.advance(model, *x), inputs, mode="projected", repeats=1)
 
 
 def check_curvature(module: Any) -> None:
     state = case(SMALL_PLANE, 1).state
     inputs = state.height, state.slope_memory, state.curvature_memory
-    gradcheck(lambda *x: module.Curvature.apply(SMALL_PLANE, *x), inputs, mode="projected", repeats=1)
-    for i in range(3):  # each alone, as the others have no tangent
-        alone = [tensor(x.data, requires_grad=i == n) for n, x in enumerate(inputs)]
-        dot_product_test(lambda *x: module.Curvature.apply(SMALL_PLANE, *x), alone, tolerance=1e-12)
+    declared = {name: getattr(module, name) for name in ("SlopeMemory", "CurvatureMemory")}
+    with patch.multiple(curvature, **declared):
+        gradcheck(lambda *x: curvature.compute_curvature(SMALL_PLANE, *x), inputs, mode="projected", repeats=1)
+        for i in range(3):  # each alone, as the others have no tangent
+            alone = [tensor(x.data, requires_grad=i == n) for n, x in enumerate(inputs)]
+            dot_product_test(lambda *x: curvature.compute_curvature(SMALL_PLANE, *x), alone, tolerance=1e-12)
 
 
 def check_rollout(given: Case) -> None:
@@ -57,30 +60,29 @@ def check_rollouts() -> None:
     check_rollout(case(SMALL_PLANE, 4, batch=2, batched=("source_position",)))
 
 
+@contextmanager
+def fused_loops(module: Any) -> Iterator[None]:
+    """Let fused loops call the rules of the module."""
+    own = [getattr(module, func.__name__, func) for func in loops.ELEMENTS]
+    rules = [
+        mine if mine.__name__[:4] in ("adj_", "jvp_") else func for func, mine in zip(loops.ELEMENTS, own, strict=True)
+    ]
+    anew = runtime.cached(grid_loops._compile.__wrapped__)
+    with patch.object(loops, "ELEMENTS", tuple(rules)), patch.object(grid_loops, "_compile", anew):
+        yield
+
+
 def with_layer(module: Any) -> None:
-    """Check layer loops with the element functions of `module`."""
-    kernels = functools.cache(layer_loops.kernels.__wrapped__)
-    with (
-        patch.object(layer_loops, "layer", module),
-        patch.object(layer_loops, "kernels", kernels),
-        patch.object(curvature, "_workspace", functools.cache(curvature._Workspace)),
-    ):
-        check_curvature(curvature)
+    """Check the sub-step, and fused loops with the element functions of `module`."""
+    check_curvature(module)
+    with fused_loops(module):
+        check_rollouts()
 
 
 def with_advance(module: Any) -> None:
-    """Check fused loops with the element functions of `module`."""
-    own = functools.cache(loops.kernels.__wrapped__)
-
-    def mixed(variant: loops.Variant) -> SimpleNamespace:
-        with patch.object(loops, "advance", module):
-            mine = own(variant)
-        changed = {name: getattr(mine, name) for name in ("adj_log_courant", "jvp_kappa")}
-        return SimpleNamespace(**{**vars(loops.kernels(variant)), **changed})
-
+    """Check the sub-step, and fused loops with the element functions of `module`."""
     check_advance(module)
-    stand_in = SimpleNamespace(**{**vars(loops), "kernels": mixed})
-    with patch.object(grid_loops, "loops", stand_in), patch.object(engine, "advance", module):
+    with fused_loops(module), patch.object(engine, "advance", module):
         check_rollouts()
 
 
@@ -97,10 +99,8 @@ def with_engine(module: Any) -> None:
 
 sweep_of = functools.partial(Sweep, errors=ALSO, equivalent=EQUIVALENT)
 SWEEPS = [
-    sweep_of(advance, ("functions.adj_*", "functions.jvp_*", "adj_speed", "jvp_courant"), with_advance),
-    sweep_of(advance, ("kernels.adjoint", "kernels.tangent", "Advance.backward", "Advance.jvp"), check_advance),
-    sweep_of(layer, ("functions.adj_*",), with_layer),
-    sweep_of(curvature, ("Curvature.backward", "Curvature.jvp"), check_curvature),
+    sweep_of(advance, ("adj_*", "jvp_*"), with_advance),
+    sweep_of(layer, ("adj_*", "jvp_*"), with_layer),
     sweep_of(adjoint, ("Adjoint._load", "Adjoint._store"), with_adjoint),
     sweep_of(engine, ("WaveEngine.gradients",), with_engine),
 ]

@@ -2,60 +2,88 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
+from unittest.mock import patch
 
-from simphys.autograd import tensor
-from simphys.autograd.proof.gradcheck import gradcheck
+import numpy as np
+
+from simphys.autograd import Tensor, tensor
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
-from simphys.simulators.wave import receive, source
+from simphys.numerics import cubic
+from simphys.simulators.wave import engine, source, sources_and_receivers
 from simphys.simulators.wave.model import Wave
+from simphys.substep import per_element
 
-from ..simulators.wave.between_cells import DX, receivers, receivers_agree, sources, sources_agree
+from ..simulators.wave.between_cells import DX, sources
+from ..simulators.wave.systems import case
+from ..substep import test_weighted
+from ..substep.between_cells import PLANE, make_points
 from .sweep import Sweep
+from .test_wave import check_rollout
 
 EACH = 1
 """Number of mutants per rule in a sample: all compile kernels."""
-ALSO = (*ERRORS, TypeError, RuntimeError)
-"""Errors of mutants: of the compiler, for swapped vectors and numbers and for an unused variable."""
+ALSO = (*ERRORS, TypeError, RuntimeError, KeyError, AttributeError, NameError, IndexError)
+"""Errors of mutants: of the compiler, and of generated text that names what does not exist."""
 
 SIDES = ("zero", "free", "periodic", "periodic")
 MODEL = Wave((5, 6), DX, 0.1, boundaries=SIDES, sources=("point", "plane_y"), receivers=2)
 
 
+def check(function: Any, inputs: Any) -> None:
+    gradcheck(function, inputs, mode="projected", repeats=1)
+    dot_product_test(function, inputs)
+
+
 def check_sources(module: Any) -> None:
-    inputs = tuple([tensor(values, requires_grad=True) for values in sources(MODEL)])
-    gradcheck(lambda *x: module.SourceTerm.apply(MODEL, *x), inputs, mode="projected", repeats=1)
-    sources_agree(module, MODEL)
+    check(lambda *x: module.drive(MODEL, *x), [tensor(values, requires_grad=True) for values in sources(MODEL)])
 
 
-def check_receivers(module: Any) -> None:
-    inputs = tuple([tensor(values, requires_grad=True) for values in receivers(MODEL)])
-    gradcheck(lambda *x: module.Receive.apply(MODEL, *x), inputs, mode="projected", repeats=1)
-    receivers_agree(module, MODEL)
+def check_fused(module: Any) -> None:
+    with patch.object(engine, "SourcesAndReceivers", module.SourcesAndReceivers):
+        check_rollout(case(MODEL, 3, batch=2, batched=("source_position", "control")))
 
 
-LOOPS = ("functions.adj_*", "functions.jvp_*", "kernels.adj_*", "kernels.jvp_*")
+def check_cubic(module: Any) -> None:
+    """Check the weights of points by themselves, and in sums over the cells around them."""
+    names = {f"w_{k}": "f" for k in range(cubic.STENCIL)}
+    weights = per_element(module.cubic, over="points", own={"f": "offset"}, results=names)
+    offsets = tensor(np.random.default_rng(0).uniform(0.1, 0.9, size=(3, 2)), requires_grad=True)
+    check(lambda f: weights.apply(PLANE, f), (offsets,))
+
+
+def check_points(module: Any) -> None:
+    read = module.read_at("value", field="field", position="points", over="points")
+    spread = module.spread_from("density", strength="strength", position="points", over="points", even="even")
+    field, points, strength = make_points(PLANE)
+    check(lambda *x: read.apply(PLANE, *x, DX), (field, points))
+    check(lambda *x: spread.apply(PLANE, *x, DX), (strength, points))
+    for made, first in ((read, field), (spread, strength)):  # each alone, as the other has no tangent
+        fixed = tensor(first.data), tensor(points.data)
+        check(lambda x, made=made, fixed=fixed: made.apply(PLANE, x, fixed[1], DX), (first,))
+        check(lambda x, made=made, fixed=fixed: made.apply(PLANE, fixed[0], x, DX), (points,))
+
+
+def check_weighted(module: Any) -> None:
+    sums = module.weighted("signal", of="field", by="response", rows="detectors", columns="cells")
+
+    def apply(field: Tensor) -> Any:
+        return sums.apply(test_weighted.Model(), field)
+
+    check(apply, (test_weighted.draw(),))
+
+
+POINTS = ("ReadAt.adjoint", "ReadAt.tangent", "SpreadFrom.adjoint", "SpreadFrom.tangent", "Points.adj_position")
+FUSED = ("SourcesAndReceivers.moves", "SourcesAndReceivers._move")
+"""The others have arithmetic on rows, which must not leave the arrays; they are held by nested = fused."""
 SWEEPS = [
-    Sweep(
-        source,
-        (
-            "functions.adj_*",
-            "functions.jvp_*",
-            "kernels.adj_*",
-            "kernels.jvp_*",
-            "kernels.tangent",
-            "SourceTerm.backward",
-            "SourceTerm.jvp",
-        ),
-        check_sources,
-        errors=ALSO,
-    ),
-    Sweep(
-        receive,
-        (*LOOPS, "Receive.backward", "Receive.jvp"),
-        check_receivers,
-        errors=ALSO,
-    ),
+    Sweep(source, ("adj_*", "jvp_*"), check_sources, errors=ALSO),
+    Sweep(cubic, ("adj_*", "jvp_*"), check_cubic, errors=ALSO),
+    Sweep(import_module("simphys.substep.points"), POINTS, check_points, errors=ALSO),
+    Sweep(import_module("simphys.substep.weighted"), ("Weighted.adjoint",), check_weighted, errors=ALSO),
+    Sweep(sources_and_receivers, FUSED, check_fused, errors=ALSO),
 ]
 
 
