@@ -69,7 +69,7 @@ def loop_over_nodes(site: Site, nodes: Nodes, point: str, position: str, body: C
     site.line(f"{', '.join(weights)} = fn_cubic({p} - {below})")
     site.line(f"{', '.join(slopes)} = fn_slopes({p} - {below}, {nodes.inverse_spacing})")
     bits = site.assign("even", f"{nodes.even}[{point}]") if nodes.even else ""
-    tables, begin = [], 0
+    begins, begin = [], 0
     for axis, count in enumerate(cells):
         first, lowest = site.assign("first", f"{below}[{axis}]"), f"{-count - MARGIN + 1}"
         if nodes.sides[2 * axis] == "periodic":
@@ -77,28 +77,23 @@ def loop_over_nodes(site: Site, nodes: Nodes, point: str, position: str, body: C
         held = f"ti.max(ti.min({first}, {2 * count + MARGIN - 2}.0), {lowest}.0)"
         first = site.assign("first", f"ti.cast({held}, i32) + {begin + count + MARGIN - 1}")
         begin += 3 * count + 2 * MARGIN + 1
-        entries = [site.assign("entry", f"{nodes.table}[{first} + {k}]") for k in range(STENCIL)]
-        signs = [f"ti.select({e} > 0, 1.0, ti.select({e} < 0, -1.0, 0.0))" for e in entries]
-        rows = [", ".join([f"ti.max(ti.abs({e}), 1) - 1" for e in entries])]
-        rows += [", ".join([f"{w}[{axis}] * {s}" for w, s in zip(of, signs, strict=True)]) for of in (weights, slopes)]
-        cell = site.assign("cells", f"ti.Vector([{rows[0]}])")
-        w, s = (site.assign("table", f"vector_{STENCIL}({row})") for row in rows[1:])
-        spreads = f"({bits} >> {axis}) & 1" if bits else "0"
-        tables.append((cell, w, s, site.assign("spread", spreads) if bits else ""))
+        begins.append((first, site.assign("spread", f"({bits} >> {axis}) & 1") if bits else ""))
     with ExitStack() as loops:
         at, factors = [], []
-        for axis, (cell, w, s, spread) in enumerate(tables):
-            k, size = site.fresh("k"), f"{STENCIL}"
-            if spread:
-                size = f"ti.select({spread} == 1, {cells[axis]}, {STENCIL})"
+        for axis, (first, spread) in enumerate(begins):
+            k, size = site.fresh("k"), f"ti.select({spread} == 1, {cells[axis]}, {STENCIL})" if spread else f"{STENCIL}"
             loops.enter_context(site.block(f"for {k} in range({size}):"))
-            inner = f"({k} & {STENCIL - 1})"
-            values = [f"{cell}[{inner}]", f"{w}[{inner}]", f"{s}[{inner}]"]
+            inner = site.assign("inner", f"{k} & {STENCIL - 1}") if spread else k
+            # chosen by comparisons: some drivers fail on local arrays with an index
+            entry = site.assign("entry", f"{nodes.table}[{first} + {inner}]")
+            sign = site.assign("sign", f"ti.select({entry} > 0, 1.0, ti.select({entry} < 0, -1.0, 0.0))")
+            w, s = (f"{sign} * {_choose(inner, [f'{x}[{axis}]' for x in of])}" for of in (weights, slopes))
+            cell = f"ti.max(ti.abs({entry}), 1) - 1"
             if spread:
-                even = (k, "1.0", "0.0")
-                values = [f"ti.select({spread} == 1, {e}, {v})" for e, v in zip(even, values, strict=True)]
-            at.append(site.assign("at", values[0]))
-            factors.append((site.assign("factor", values[1]), site.assign("change", values[2])))
+                even = ((k, cell), ("1.0", w), ("0.0", s))
+                cell, w, s = (f"ti.select({spread} == 1, {given}, {other})" for given, other in even)
+            at.append(site.assign("at", cell))
+            factors.append((site.assign("factor", w), site.assign("change", s)))
         weight = site.assign("weight", " * ".join([f for f, _ in factors]))
 
         def slope() -> str:
@@ -106,6 +101,14 @@ def loop_over_nodes(site: Site, nodes: Nodes, point: str, position: str, body: C
             return site.assign("slope", build_element(parts, (dim,)))
 
         body(Node(at, weight, slope))
+
+
+def _choose(index: str, values: Sequence[str]) -> str:
+    """Expression of the value with an index."""
+    *others, chosen = values
+    for number in reversed(range(len(others))):
+        chosen = f"ti.select({index} == {number}, {others[number]}, {chosen})"
+    return chosen
 
 
 def flat_index(at: Sequence[str], strides: Sequence[int]) -> str:

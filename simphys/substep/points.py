@@ -101,22 +101,32 @@ class Points(GridPattern):
         even = scope.relation(op, self._even) if self._even else ""
         nodes = Nodes(*variant, scope.relation(op, "nodes"), inverse, even)
         scope.functions |= functions_of_nodes()
-        position = site.load_at(Slot("value", _array(op, name)), op.views[name], point)
+        position = site.load(Slot("value", _array(op, name)), op.views[name])
         strides = row_major(op_cells(op))
         loop_over_nodes(site, nodes, point, position, lambda node: body(node, flat_index(node.at, strides)))
 
-    def moves_along(self, site: Site, op: Op, point: str, node: Node) -> str:
+    def moves_along(self, site: Site, op: Op, node: Node) -> str:
         """Write the tangent of a node's weight."""
         name = self.varying[1]
-        move = site.load_at(Slot("tangent", _array(op, name)), op.views[name], point)
-        return f"{node.slope()}.dot({move})"
+        return f"{node.slope()}.dot({site.load(Slot('tangent', _array(op, name)), op.views[name])})"
+
+    def load_own(self, site: Site, op: Op, reads: Mapping[Slot, Access]) -> None:
+        """Load what belongs to a point, before the loop over its nodes."""
+        views = {_array(op, name): op.views[name] for name in self.varying}
+        views |= {value: value.view for value in op.outputs if value.view is not None}
+        for slot in reads:
+            if slot.value in views and views[slot.value].domain == op.domain:
+                site.load(slot, views[slot.value])
 
     def gather(
         self, op: Op, scope: Scope, targets: list[tuple[Contribution, str]], reads: dict[Slot, Access], body: Any
     ) -> None:
         """Append a loop over points: each result begins as zero, and `body` adds to it at each node."""
 
+        used = dict(reads)
+
         def emit(site: Site) -> None:
+            self.load_own(site, op, used)
             totals = [site.assign("total", zero) for _, zero in targets]
             self.loop(site, op, scope, site.index, lambda node, at: body(site, node, at, totals))
             for (target, _), total in zip(targets, totals, strict=True):
@@ -147,6 +157,7 @@ class Points(GridPattern):
                 site.line(f"{place.array}[{entry}] = {place.array}[{entry}] + {term(site, node, at)}")
 
             with site.loop("point", size_name(op.domain)):
+                self.load_own(site, op, reads)
                 self.loop(site, op, scope, "point", add)
 
         found: dict[Slot, Access] = {**dict.fromkeys(reads, "other"), target: "other"}
@@ -190,7 +201,7 @@ class ReadAt(Points):
             if du in moving:
                 site.line(f"{totals[0]} += {node.weight} * {site.load_at(du, view, at)}")
             if dx in moving:
-                slope = self.moves_along(site, op, site.index, node)
+                slope = self.moves_along(site, op, node)
                 site.line(f"{totals[0]} += {slope} * {site.load_at(u, view, at)}")
 
         self.gather(op, scope, [(target, "real(0.0)")], dict.fromkeys([u, x, *moving], "other"), body)
@@ -201,11 +212,11 @@ class ReadAt(Points):
         assert own is not None, "made with the sub-step"
 
         def body(site: Site, node: Node, at: str, totals: list[str]) -> None:
-            given = site.load_at(g, own, site.index)
+            given = site.load(g, own)
             site.line(f"{totals[0]} += {given} * {site.load_at(u, view, at)} * {node.slope()}")
 
         def term(site: Site, node: Node, at: str) -> str:
-            return f"{node.weight} * {site.load_at(g, own, site.index)}"
+            return f"{node.weight} * {site.load(g, own)}"
 
         self.gather(op, scope, self.adj_position(op, scope), {u: "other", x: "other", g: "other"}, body)
         if scope.wants(u.value):
@@ -222,7 +233,7 @@ class SpreadFrom(Points):
         (q, x), view = self.slots(op), op.views[self.varying[0]]
 
         def term(site: Site, node: Node, at: str) -> str:
-            return f"{node.weight} * {site.load_at(q, view, site.index)}"
+            return f"{node.weight} * {site.load(q, view)}"
 
         self._scatter_result(op, scope, "value", {q: "other", x: "other"}, term)
 
@@ -233,9 +244,9 @@ class SpreadFrom(Points):
         def term(site: Site, node: Node, at: str) -> str:
             terms = []
             if dq in moving:
-                terms.append(f"{node.weight} * {site.load_at(dq, view, site.index)}")
+                terms.append(f"{node.weight} * {site.load(dq, view)}")
             if dx in moving:
-                terms.append(f"{self.moves_along(site, op, site.index, node)} * {site.load_at(q, view, site.index)}")
+                terms.append(f"{self.moves_along(site, op, node)} * {site.load(q, view)}")
             return f"({' + '.join(terms)})"
 
         self._scatter_result(op, scope, "tangent", dict.fromkeys([q, x, *moving], "other"), term)
@@ -259,7 +270,7 @@ class SpreadFrom(Points):
             if wants_strength:
                 site.line(f"{totals[0]} += {node.weight} * {given}")
             if len(totals) > wants_strength:
-                strength = site.load_at(q, view, site.index)
+                strength = site.load(q, view)
                 site.line(f"{totals[-1]} += {given} * {strength} * {node.slope()}")
 
         targets = [*strengths, *self.adj_position(op, scope)]
