@@ -46,9 +46,12 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--dtype", choices=("f32", "f64"), default="f32")
     parser.add_argument("--reps", type=int, default=5, help="repetitions")
     parser.add_argument("--compiler", choices=("taichi", "quadrants"), default="taichi")
-    parser.add_argument("--mode", choices=("nested", "fused"), default="fused")
+    parser.add_argument("--mode", choices=("nested", "fused", "generated"), default="fused")
     parser.add_argument("overrides", nargs="*", metavar="KEY=NUMBER", help="settings, as listed below")
-    return parser.parse_intermixed_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
+    if options.mode == "generated" and MODULES.get(options.name, options.name) != "wave":
+        parser.error("argument --mode: only waves have a hand-made engine beside a generated one")
+    return options
 
 
 def measure(workload: Workload, settings: Settings, options: argparse.Namespace, *, started: float) -> dict[str, Any]:

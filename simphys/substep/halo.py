@@ -25,8 +25,7 @@ def bind_fill_halo(
     if not halo.size:
         return lambda u_at: None
     known = {"halo": halo, "cell": cell, "sign": sign, "members": len(u), "count": halo.size}
-    bound: Callable[[int], None] = _compile(parallel).bind({**array_arguments({"u": u}), **known})
-    return bound
+    return _compile(parallel).bind({**array_arguments({"u": u}), **known})
 
 
 @runtime.cached

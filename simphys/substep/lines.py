@@ -7,7 +7,7 @@ vectorized.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,8 +44,6 @@ class LineLoop:
     """Arrays whose offset x_at is given at each launch, in order."""
     profiles: tuple[str, ...] = ()
     """Arrays along the axis of the slab, whose entries are named like x_n."""
-    on_last_axis: bool = False
-    """True if lines run along that axis."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class TextLoop:
         """Arrays whose offsets are given at each launch, in order."""
         return [name.removesuffix("_at") for name in self.names if name.endswith("_at")]
 
-    def bind(self, known: Mapping[str, Any]) -> Any:
+    def bind(self, known: Mapping[str, Any]) -> Callable[..., None]:
         """Bind all arguments but those at the end that are not known."""
         given = [known[name] for name in self.names if name in known]
         assert list(self.names[: len(given)]) == [name for name in self.names if name in known], "the rest is open"
@@ -76,10 +74,12 @@ def compile_loop(
     return TextLoop(make_kernel(name, parameters, body, called, runtime.real()), tuple(parameters))
 
 
-def compile_lines(loop: LineLoop, functions: Mapping[str, Any], *, parallel: bool, spread: int) -> TextLoop:
+def compile_lines(
+    loop: LineLoop, functions: Mapping[str, Any], *, parallel: bool, spread: int, on_last_axis: bool = False
+) -> TextLoop:
     """Compile a loop over lines, which calls functions by name.
 
-    Of every `spread` iterations, one does the work of a piece.
+    Of every `spread` iterations, one does the work of a piece. With `on_last_axis`, lines run along the slab's axis.
     """
     text = [*loop.body, *loop.results.values()]
     layouts = {name: "grid" for name in loop.grid} | {name: "slab" for name in loop.slab}
@@ -95,13 +95,13 @@ def compile_lines(loop: LineLoop, functions: Mapping[str, Any], *, parallel: boo
             f"{name}_0 = {f'{name}_at + ' * (name in loop.moving)}member * {name}_stride + {layout}"
             for name, layout in layouts.items()
         ],
-        *[f"first = line // line_step % width & {INDEX}"] * (bool(loop.profiles) and not loop.on_last_axis),
+        *[f"first = line // line_step % width & {INDEX}"] * (bool(loop.profiles) and not on_last_axis),
         "for k in range(blocks):",
     ]
     block = [f"{name}_b = ({name}_0 + k * {BLOCK}) & {INDEX}" for name in layouts]
     block += [f"{name}_t = vector_{BLOCK}(0.0)" for name in loop.results]
     entry = [f"{name}_i = {name}_b + n" for name in layouts]
-    along = f"((k * {BLOCK}) & {INDEX}) + n" if loop.on_last_axis else "first"
+    along = f"((k * {BLOCK}) & {INDEX}) + n" if on_last_axis else "first"
     entry += [f"{name}_n = {name}[{along}]" for name in loop.profiles]
     entry += [*loop.body, *[f"{name}_t[n] = {expression}" for name, expression in loop.results.items()]]
     block += [f"for n in range({BLOCK}):", *indent(entry)]

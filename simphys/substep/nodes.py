@@ -111,7 +111,7 @@ def _choose(index: str, values: Sequence[str]) -> str:
     return chosen
 
 
-def flat_index(at: Sequence[str], strides: Sequence[int]) -> str:
+def flat_index(at: Sequence[str], strides: Sequence[int | str]) -> str:
     """Expression of the index of a cell."""
     return " + ".join([a if stride == 1 else f"{a} * {stride}" for a, stride in zip(at, strides, strict=True)])
 

@@ -48,7 +48,7 @@ class PointText:
     def at_cells(self, body: Callable[[Node, dict[str, str]], None]) -> None:
         """Write a loop over the cells around the point; `body` takes a node, and the entry of each field."""
         nodes = Nodes(self._cells, self._sides, "nodes", "inverse_spacing", "even")
-        strides = [*[f"step_{axis}" for axis in range(self._dim - 1)], 1]
+        strides: list[int | str] = [*[f"step_{axis}" for axis in range(self._dim - 1)], 1]
 
         def write(node: Node) -> None:
             cell = self.site.assign("cell", f"cell_begin + {flat_index(node.at, strides)}")

@@ -96,10 +96,11 @@ class Points(GridPattern):
     def loop(self, site: Site, op: Op, scope: Scope, point: str, body: Callable[[Node, str], None]) -> None:
         """Write the loop over the nodes of a point; `body` takes a node and the index of its cell."""
         variant: Any = op.variant
+        cells, sides = variant
         name = self.varying[1]
         inverse = site.assign("inverse", f"1.0 / {scope.number(op, 'spacing')}")
         even = scope.relation(op, self._even) if self._even else ""
-        nodes = Nodes(*variant, scope.relation(op, "nodes"), inverse, even)
+        nodes = Nodes(cells, sides, scope.relation(op, "nodes"), inverse, even)
         scope.functions |= functions_of_nodes()
         position = site.load(Slot("value", _array(op, name)), op.views[name])
         strides = row_major(op_cells(op))
@@ -136,7 +137,7 @@ class Points(GridPattern):
             return
         for target, _ in targets:
             if target.adds:
-                reads[target.slot] = target.access
+                reads[target.slot] = "own"
         writes: dict[Slot, Access] = {target.slot: "own" for target, _ in targets}
         scope.add(Action(op.domain, emit, reads, writes, heavy=True))
 

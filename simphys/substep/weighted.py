@@ -29,12 +29,12 @@ from .scope import Scope, adjoint_slot
 
 
 class Weights(NamedTuple):
-    """A sparse matrix: row i has `weight[i, k]` in column `index[i, k]`, and nothing where that is -1."""
+    """A sparse matrix: row i has `weights[i, k]` in column `columns[i, k]`, and nothing where that is -1."""
 
-    index: Array
-    """Columns [rows, K], integers."""
-    weight: Array
-    """Weights [rows, K]."""
+    columns: Array
+    """[rows, K], integers."""
+    weights: Array
+    """[rows, K]."""
 
 
 def weighted(result: str, *, of: str, by: str, rows: str, columns: str) -> Any:
@@ -130,9 +130,9 @@ def _append(scope: Scope, domain: Domain, emit: Any, source: Slot, target: Any) 
 def _read_matrix(model: Any, by: str, shape: Shape, source: str) -> tuple[int, dict[str, Array]]:
     """Read a matrix of this shape, and transpose it. Errors: InputError for one that does not fit."""
     given: Weights = getattr(model, by)
-    count = given.index.shape[1]
-    index = read_relation(model, by, (shape[0], count), shape[1], source, given=given.index)
-    weight = np.where(index >= 0, given.weight, 0.0).astype(runtime.real_dtype()).reshape(-1)
+    count = given.columns.shape[1]
+    index = read_relation(model, by, (shape[0], count), shape[1], source, given=given.columns)
+    weight = np.where(index >= 0, given.weights, 0.0).astype(runtime.real_dtype()).reshape(-1)
     start, entries = invert(model, by, index, shape[1])
     return count, {"index": index.reshape(-1), "weight": weight, "start": start, "entries": entries}
 

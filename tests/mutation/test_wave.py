@@ -67,7 +67,7 @@ def fused_loops(module: Any) -> Iterator[None]:
     rules = [
         mine if mine.__name__[:4] in ("adj_", "jvp_") else func for func, mine in zip(loops.ELEMENTS, own, strict=True)
     ]
-    anew = runtime.cached(grid_loops._compile.__wrapped__)
+    anew = runtime.cached(grid_loops._compile.__wrapped__)  # type: ignore[attr-defined]
     with patch.object(loops, "ELEMENTS", tuple(rules)), patch.object(grid_loops, "_compile", anew):
         yield
 

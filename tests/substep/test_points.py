@@ -83,11 +83,11 @@ class Loops:
     def rows(self, values: list[Array]) -> tuple[Array, int]:
         """Put the values of the members into row 1."""
         of_field = values[0].shape == self.grid.cells
-        rows = np.stack([self.layout.pad(each) if of_field else each for each in values])
+        rows: Array = np.stack([self.layout.pad(each) if of_field else each for each in values])
         return np.ascontiguousarray(np.stack([self.random.normal(size=rows.shape), rows], axis=1)), 1
 
     def draw(self, like: list[Array]) -> list[Array]:
-        return [self.random.normal(size=each.shape) for each in like]
+        return [np.asarray(self.random.normal(size=each.shape)) for each in like]
 
     def cells(self, row: tuple[Array, int]) -> Array:
         return self.layout.view_cells(row[0][:, row[1]])

@@ -82,4 +82,4 @@ def test_parts_of_a_matrix_are_its_rows() -> None:
 
 
 def multiply(weights: Weights, u: Any) -> Any:
-    return (np.where(weights.index >= 0, u.reshape(-1)[weights.index], 0) * weights.weight).sum(1)
+    return (np.where(weights.columns >= 0, u.reshape(-1)[weights.columns], 0) * weights.weights).sum(1)

@@ -30,7 +30,7 @@ class Adjoint:
         self._position = adjoint["source_position"][:, -1].copy()
         self._kappa = grid.layout.view_cells(engine.kappa)
         w, kappa, extra = self._w, engine.kappa, self._extra_w
-        self._leap = grid.bind(loops.leap, extra is not None, u=w, before=w, new=w, kappa=kappa, extra=extra)
+        self._leap = grid.bind(loops.leap, u=w, before=w, new=w, kappa=kappa, extra=extra)
         self._fill_halo = grid.bind_fill_halo(w)
         if extra is not None:
             self._adj_layers = grid.bind_adj_layers(w, self._psi, self._zeta, extra)
@@ -39,7 +39,6 @@ class Adjoint:
             self._forward_layers, extra = engine.bind_layers(segment)
             self._adj_log_courant = grid.bind(
                 loops.adj_log_courant,
-                extra is not None,
                 u=segment.height,
                 w=w,
                 total=engine.adj_log_courant,

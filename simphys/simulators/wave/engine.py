@@ -106,7 +106,7 @@ class WaveEngine(ArrayEngine):
         (layers, extra), (dlayers, dextra) = self.bind_layers(segment), self.bind_layers(dsegment)
         dkappa = grid.layout.pad(advance.jvp_courant(self.model, self.params["speed"], tangents["speed"]))
         arrays = {"u": u, "du": du, "dbefore": du, "new": du, "kappa": self.kappa, "dkappa": dkappa}
-        leap = grid.bind(loops.jvp_leap, extra is not None, **arrays, extra=extra, dextra=dextra)
+        leap = grid.bind(loops.jvp_leap, **arrays, extra=extra, dextra=dextra)
         fill_halo, moves = grid.bind_fill_halo(du), self.sources_and_receivers.moves(dkappa, tangents)
         for row in range(steps):
             layers(row)
@@ -143,7 +143,7 @@ class WaveEngine(ArrayEngine):
 
     def _bind_leap(self, u: Array, extra: Array | None) -> Launch:
         """Bind `leap(before_at, u_at, new_at)`, all offsets into u."""
-        return self.grid.bind(loops.leap, extra is not None, u=u, before=u, new=u, kappa=self.kappa, extra=extra)
+        return self.grid.bind(loops.leap, u=u, before=u, new=u, kappa=self.kappa, extra=extra)
 
     @cached_property
     def sources_and_receivers(self) -> SourcesAndReceivers:

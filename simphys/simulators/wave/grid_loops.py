@@ -13,10 +13,10 @@ from simphys.simulator import Array
 from simphys.substep.halo import bind_fill_halo
 from simphys.substep.layout import BLOCK, Layout
 from simphys.substep.lines import LineLoop, TextLoop, array_arguments, compile_lines
+from simphys.substep.slab import SlabPlace, place_slab
 
 from . import layer, loops
 from .model import Wave
-from .slab import SlabPlace, place_slab
 
 CELL_US = 0.0008
 """Serial cost [us] of a cell in `leap`."""
@@ -84,16 +84,14 @@ class GridLoops:
 
     # --- launches
 
-    def bind(self, make: Callable[..., LineLoop], layers: bool, **arrays: Array | None) -> Launch:
-        """Bind a loop over the cells of the grid, with or without what `layers` add to the curvature.
+    def bind(self, make: Callable[..., LineLoop], **arrays: Array | None) -> Launch:
+        """Bind a loop over the cells of the grid, which takes what layers add to the curvature if `extra` is given.
 
         The launch takes the offsets of the loop's moving arrays.
         """
-        sizes = (self.model.dim, self.model.order)
-        loop = _compile(make, self._parallel, self._spread, sizes, ("layers", layers))
         given = {name: values for name, values in arrays.items() if values is not None}
-        bound: Launch = loop.bind({**self._work, **self._numbers, **array_arguments(given)})
-        return bound
+        loop = self._compile(make, (self.model.dim, self.model.order, "extra" in given))
+        return loop.bind({**self._work, **self._numbers, **array_arguments(given)})
 
     def bind_layers(self, u: Array, psi: Array, zeta: Array, extra: Array) -> Launch:
         """Bind `step(u_at, memory_at, new_at)`: step the memories of all layers to `new_at`, and add to `extra`."""
@@ -130,21 +128,21 @@ class GridLoops:
     def _bind_layer(self, make: Callable[..., LineLoop], number: int, **arrays: Array) -> Launch:
         place = self.slabs[number]
         numbers = place.reached if make is loops.adj_height else place.numbers
-        option = ("on_last_axis", place.on_last_axis)
-        loop = _compile(make, self._parallel, self._spread, (self.model.order,), option)
-        known = {**self._work, **numbers, **self._profiles[number], **array_arguments(arrays)}
-        bound: Launch = loop.bind(known)
-        return bound
+        loop = self._compile(make, (self.model.order,), place.on_last_axis)
+        return loop.bind({**self._work, **numbers, **self._profiles[number], **array_arguments(arrays)})
 
     def bind_fill_halo(self, u: Array) -> Launch:
         """Bind `fill_halo(u_at)`, which continues a field beyond the sides."""
-        options = {"boundaries": self.model.boundaries, "reach": self.model.halo, "parallel": self._parallel}
-        return bind_fill_halo(self.layout, u, **options)
+        model = self.model
+        return bind_fill_halo(self.layout, u, boundaries=model.boundaries, reach=model.halo, parallel=self._parallel)
+
+    def _compile(self, make: Callable[..., LineLoop], sizes: tuple[int, ...], on_last_axis: bool = False) -> TextLoop:
+        return _compile(make, sizes, self._parallel, self._spread, on_last_axis)
 
 
 @runtime.cached
 def _compile(
-    make: Callable[..., LineLoop], parallel: bool, spread: int, sizes: tuple[int, ...], option: tuple[str, bool]
+    make: Callable[..., LineLoop], sizes: tuple[int, ...], parallel: bool, spread: int, on_last_axis: bool
 ) -> TextLoop:
     functions = {f"fn_{func.__name__}": func for func in loops.ELEMENTS}
-    return compile_lines(make(*sizes, **dict([option])), functions, parallel=parallel, spread=spread)
+    return compile_lines(make(*sizes), functions, parallel=parallel, spread=spread, on_last_axis=on_last_axis)

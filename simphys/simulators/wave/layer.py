@@ -29,8 +29,9 @@ from simphys.autograd import runtime
 from simphys.numerics.element import element
 from simphys.simulator import Array
 from simphys.substep import per_element
+from simphys.substep.slab import Slab
 
-from .model import Slab, Wave
+from .model import Wave
 
 REFLECTION = 1e-3
 """Theoretical reflection coefficient R of a layer at normal incidence."""

@@ -16,14 +16,14 @@ ALONG, OWN = f"(stride & {STRIDE})", f"(own_stride & {STRIDE})"
 """Distances between neighbours along the axis of a layer, in the grid and in its slab."""
 
 
-def curvature(name: str, extra: str, dim: int, order: int, *, layers: bool) -> str:
-    """Expression of dx^2 laplace u, plus what layers add."""
+def curvature(name: str, extra: str, dim: int, order: int, layers: int) -> str:
+    """Expression of dx^2 laplace u, plus what layers add if there are any."""
     return laplace(name, dim, order) + (f" + {extra}[{extra}_i]" if layers else "")
 
 
-def leap(dim: int, order: int, *, layers: bool) -> LineLoop:
+def leap(dim: int, order: int, layers: int) -> LineLoop:
     """Compute the next height from the last two."""
-    k = curvature("u", "extra", dim, order, layers=layers)
+    k = curvature("u", "extra", dim, order, layers)
     return LineLoop(
         "leap",
         {"new": f"fn_leap(u[u_i], before[before_i], kappa[kappa_i], {k})"},
@@ -32,9 +32,9 @@ def leap(dim: int, order: int, *, layers: bool) -> LineLoop:
     )
 
 
-def adj_log_courant(dim: int, order: int, *, layers: bool) -> LineLoop:
+def adj_log_courant(dim: int, order: int, layers: int) -> LineLoop:
     """Add to l = adj log kappa, from u before a step and w = kappa adj_u after it."""
-    k = curvature("u", "extra", dim, order, layers=layers)
+    k = curvature("u", "extra", dim, order, layers)
     return LineLoop(
         "adj_log_courant",
         {"total": "total[total_i] + adj_log"},
@@ -44,9 +44,9 @@ def adj_log_courant(dim: int, order: int, *, layers: bool) -> LineLoop:
     )
 
 
-def jvp_leap(dim: int, order: int, *, layers: bool) -> LineLoop:
+def jvp_leap(dim: int, order: int, layers: int) -> LineLoop:
     """Compute the tangent of the next height."""
-    k, dk = (curvature(u, extra, dim, order, layers=layers) for u, extra in (("u", "extra"), ("du", "dextra")))
+    k, dk = (curvature(u, extra, dim, order, layers) for u, extra in (("u", "extra"), ("du", "dextra")))
     moves = f"du[du_i], dbefore[dbefore_i], dkappa[dkappa_i], {dk}"
     return LineLoop(
         "jvp_leap",
@@ -56,7 +56,7 @@ def jvp_leap(dim: int, order: int, *, layers: bool) -> LineLoop:
     )
 
 
-def slope_memory(order: int, *, on_last_axis: bool) -> LineLoop:
+def slope_memory(order: int) -> LineLoop:
     """Compute psi'."""
     return LineLoop(
         "slope_memory",
@@ -65,11 +65,10 @@ def slope_memory(order: int, *, on_last_axis: bool) -> LineLoop:
         slab=("psi", "new"),
         moving=("u", "psi", "new"),
         profiles=("a", "b"),
-        on_last_axis=on_last_axis,
     )
 
 
-def curvature_memory(order: int, *, on_last_axis: bool) -> LineLoop:
+def curvature_memory(order: int) -> LineLoop:
     """Compute zeta' and add to `extra`; psi holds psi'."""
     Dpsi, D2u = f"mask_n * {first('psi', OWN, order)}", second("u", ALONG, order)
     return LineLoop(
@@ -80,11 +79,10 @@ def curvature_memory(order: int, *, on_last_axis: bool) -> LineLoop:
         body=(f"memory, added = fn_curvature_memory(zeta[zeta_i], {D2u}, {Dpsi}, a_n, b_n)",),
         moving=("u", "psi", "zeta", "new"),
         profiles=("a", "b", "mask"),
-        on_last_axis=on_last_axis,
     )
 
 
-def adj_curvature_memory(order: int, *, on_last_axis: bool) -> LineLoop:
+def adj_curvature_memory(order: int) -> LineLoop:
     """Step adj_zeta back, and compute q and s."""
     given = "a_n, b_n, adj_zeta[adj_zeta_i], mask_n * w[w_i]"
     return LineLoop(
@@ -95,11 +93,10 @@ def adj_curvature_memory(order: int, *, on_last_axis: bool) -> LineLoop:
         body=(f"adj_memory, adj_bend, adj_slope = fn_adj_curvature_memory(0.0, 0.0, 0.0, {given})",),
         moving=("w",),
         profiles=("a", "b", "mask"),
-        on_last_axis=on_last_axis,
     )
 
 
-def adj_slope_memory(order: int, *, on_last_axis: bool) -> LineLoop:
+def adj_slope_memory(order: int) -> LineLoop:
     """Step adj_psi back, and compute r."""
     P = f"adj_psi[adj_psi_i] - {first('s', OWN, order)}"
     return LineLoop(
@@ -109,16 +106,14 @@ def adj_slope_memory(order: int, *, on_last_axis: bool) -> LineLoop:
         slab=("s", "adj_psi", "r"),
         body=(f"adj_memory, adj_slope = fn_adj_slope_memory(0.0, 0.0, a_n, b_n, {P})",),
         profiles=("a", "b"),
-        on_last_axis=on_last_axis,
     )
 
 
-def adj_height(order: int, *, on_last_axis: bool) -> LineLoop:
+def adj_height(order: int) -> LineLoop:
     """Add adj_u = D2 q - D r to `extra`, in the slab's cells and in cells of the grid within reach of differences."""
     return LineLoop(
         "adj_height",
         {"extra": f"extra[extra_i] + ({second('q', OWN, order)} - {first('r', OWN, order)})"},
         grid=("extra",),
         slab=("q", "r"),
-        on_last_axis=on_last_axis,
     )

@@ -22,8 +22,8 @@ def test_it_is_the_algorithm() -> None:
     k, slope_memory, curvature_memory = compute_curvature(
         PLANE, state.height, state.slope_memory, state.curvature_memory
     )
-    k = k.data + drive(PLANE, strength, state.source_position).data
-    height = 2 * state.height.data - state.previous.data + (params.speed.data * PLANE.dt / DX) ** 2 * k
+    total = k.data + drive(PLANE, strength, state.source_position).data
+    height = 2 * state.height.data - state.previous.data + (params.speed.data * PLANE.dt / DX) ** 2 * total
     new = step(PLANE, params, state, strength)
     np.testing.assert_allclose(new.height.data, height, rtol=0, atol=1e-14)
     np.testing.assert_array_equal(new.previous.data, state.height.data)

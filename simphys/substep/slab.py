@@ -1,32 +1,35 @@
-"""The absorbing layer at one side of a grid, and its place in the layouts of fused loops."""
+"""Slabs: parts of a grid along an axis, such as the layers at its sides, and their layouts for loops over lines."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from simphys.simulator import Array, Shape
-from simphys.substep.layout import BLOCK, Layout
+
+from .layout import BLOCK, Layout
 
 
 @dataclass(frozen=True)
 class Slab:
-    """The absorbing layer at one side: cells first ... first + width - 1 along `axis`, all cells along other axes."""
+    """Cells first ... first + width - 1 along `axis`, all cells along other axes."""
 
     axis: int
     first: int
     width: int
     offset: int
-    """Index of its first cell in the layers' memory, which holds each slab in row-major order."""
+    """Index of its first cell in the memory of all slabs, which holds each in row-major order."""
     shape: Shape
 
     @property
     def cells(self) -> tuple[slice, ...]:
         """Its cells in an array of all cells."""
-        return (*[slice(None)] * self.axis, slice(self.first, self.first + self.width))
+        whole = slice(self.first, self.first + self.width)
+        return tuple([whole if axis == self.axis else slice(None) for axis in range(len(self.shape))])
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,9 @@ class SlabPlace:
     slab: Slab
     layout: Layout
     offset: int
-    """Index at which it begins in a row of the layers' memory."""
+    """Index at which it begins in a row of memory in the layouts of all slabs."""
     on_last_axis: bool
-    """True if the layer's axis is the last one, so that lines of memory run along it."""
+    """True if its axis is the last one, so that lines of memory run along it."""
     lead: int
     """Number of cells in its layout before its own first cell; nonzero only if lines run along its axis."""
     numbers: Mapping[str, int]
@@ -56,23 +59,19 @@ class SlabPlace:
         return np.pad(values, (self.lead, length - self.lead - self.slab.width))
 
     def view_cells(self, memory: Array) -> Array:
-        """View the cells [..., *shape] of the slab in memory of the layers [..., size] in the slabs' layouts."""
+        """View its cells [..., *shape] in memory [..., size] in the layouts of all slabs."""
         cells = self.layout.view_cells(memory[..., self.offset : self.offset + self.layout.size])
         return cells[..., self.lead : self.lead + self.slab.width] if self.on_last_axis else cells
 
     def view_memory(self, memory: Array) -> Array:
-        """View the cells [..., *shape] of the slab in memory of the layers [..., layer_cells]."""
+        """View its cells [..., *shape] in memory [..., cells] of all slabs."""
         part = memory[..., self.slab.offset : self.slab.offset + math.prod(self.slab.shape)]
         return part.reshape(*memory.shape[:-1], *self.slab.shape)
 
     def view_grid(self, layout: Layout, rows: Array) -> Array:
-        """View the cells of the slab in rows [..., size] in the layout of the grid."""
-        cells: Array = layout.view_cells(rows)[(..., *self.slab.cells, *[slice(None)] * self._axes_after)]
-        return cells
-
-    @property
-    def _axes_after(self) -> int:
-        return len(self.slab.shape) - 1 - self.slab.axis
+        """View its cells in rows [..., size] in the layout of the grid."""
+        where: Any = (..., *self.slab.cells)
+        return layout.view_cells(rows)[where]
 
 
 def place_slab(grid: Layout, halo: int, slab: Slab, offset: int) -> SlabPlace:
