@@ -29,6 +29,7 @@ def per_cell(
     inner: Mapping[str, str] | None = None,
     results: Mapping[str, str | Shape] | None = None,
     components_first: bool = False,
+    idle: Mapping[str, str] | None = None,
 ) -> Any:
     """Declare a sub-step that applies an element function to each cell of the grid of `model.cells`.
 
@@ -37,12 +38,15 @@ def per_cell(
 
     - `inner`: parameters that tell where a cell lies, from attributes of the model with a bool for each axis: a vector
       with 1 for each axis, but 0 where the bool is True and the cell is the first one along the axis.
+    - `idle`: for a parameter, another one that is the result wherever the first is zero. An engine then leaves it out.
     """
     sources = {p: Source("own", name) for p, name in own.items()}
     sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
     sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
     sources |= {p: Source("constant", p, by=name) for p, name in (inner or {}).items()}
-    return declare(PerCell(func, sources, results=results, components_first=components_first))
+    made = PerCell(func, sources, results=results, components_first=components_first)
+    made.idle = idle or {}
+    return declare(made)
 
 
 class GridPattern(LoopPattern):

@@ -184,7 +184,7 @@ class Operation(Pattern):
                 if not adds[name]:
                     memory[name][...] = 0 if values is None else values
                 elif values is not None:
-                    memory[name][...] += values
+                    np.add(memory[name], values, out=memory[name])
 
         reads = {*slots.values()} - missing | {targets[name] for name in wanted if adds[name]}
         scope.add(_make_call(run, reads, set(targets.values()), "own"))

@@ -1,4 +1,4 @@
-"""Every term of the adjoints and tangents of advection, and of the engine's fluid steps, is needed."""
+"""Every term of the adjoints and tangents of advection, and of sources of smoke, is needed."""
 
 from __future__ import annotations
 
@@ -9,19 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-import numpy as np
-
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.numerics import linear_interpolation
-from simphys.rollout import rollout
-from simphys.simulator import arena
-from simphys.simulators.smoke import advect, engine, lattice, maccormack, model, sampling, transport
+from simphys.simulators.smoke import advect, lattice, maccormack, model, sampling, source, transport
 
-from ..simulators.smoke import test_advect, test_engine
+from ..simulators.smoke import test_advect
 from ..simulators.smoke.flows import CHANNEL, some, velocity
-from ..simulators.smoke.fluids import fluid, leaves, unpacked
-from .sweep import Sweep, stale, use_engine
+from .sweep import Sweep, stale
 
 EACH = 1
 """Number of mutants per rule in a sample: most compile a kernel."""
@@ -120,28 +115,11 @@ def functions(module: Any) -> None:
     check(module.AdvectSmoke, channel, some(5, 4).detach(), *given)
 
 
-def rollouts(module: Any) -> None:
-    """Check two members, for the final state and for all states, with every sub-step."""
-
-    def unwritten(shape: Any, dtype: Any) -> Any:
-        return np.full(shape, np.nan, dtype)
-
-    with use_engine(model.Smoke, module.SmokeEngine), patch.object(arena, "empty", unwritten):
-        test_engine.test_each_solve_is_reported_with_its_member_and_step()
-        for kind, batched in (("channel", ("velocity", "obstacle")), ("torus", ())):
-            of, params, state = fluid(kind, batch=2 if batched else None, batched=batched)
-
-            def states(*inputs: Any, of: Any = of) -> Any:
-                result = rollout(of, *unpacked(*inputs), steps=2)
-                return (*result.states.tensors(), *result.final.tensors())
-
-            gradcheck(states, leaves(params, state), mode="projected", repeats=1)
-            dot_product_test(states, leaves(params, state))
-
-            def final(*inputs: Any, of: Any = of) -> Any:
-                return rollout(of, *unpacked(*inputs), steps=2, keep="final").final.tensors()
-
-            gradcheck(final, leaves(params, state), mode="projected", repeats=1)
+def added(module: Any) -> None:
+    model = test_advect.model_of(5, 4)
+    inputs = some(5, 4), some(5, 4, seed=3)
+    gradcheck(lambda *x: module.AddSmoke.apply(model, *x, model.dt), inputs, mode="projected", repeats=1)
+    dot_product_test(lambda *x: module.AddSmoke.apply(model, *x, model.dt), inputs)
 
 
 sweep_of = functools.partial(Sweep, errors=ALSO, equivalent=EQUIVALENT)
@@ -154,8 +132,8 @@ SWEEPS = [
     sweep_of(maccormack, ("functions.jvp_*", "kernels.jvp_correct"), corrections("jvp_correct")),
     sweep_of(lattice, ("Lattice.adj_extend",), ghosts),
     sweep_of(transport, ("Transport.pull", "Transport.push"), transports),
-    sweep_of(advect, ("pull_*", "push_*", "Advect*.backward", "Advect*.jvp", "*.collect_adj_velocity"), functions),
-    sweep_of(engine, ("SmokeEngine.pull", "SmokeEngine.push", "*._pull_step", "*._push_step"), rollouts),
+    sweep_of(advect, ("pull_*", "push_*", "*.collect_adj_velocity"), functions),
+    sweep_of(source, ("adj_*", "jvp_*"), added),
 ]
 
 

@@ -62,7 +62,7 @@ def differences(grid: str) -> Any:
 
 
 SWEEPS = [
-    Sweep(project, ("pull", "push", "Project.backward", "Project.jvp"), projections, errors=ALSO),
+    Sweep(project, ("pull", "push", "adj_project", "jvp_project"), projections, errors=ALSO),
     *[
         Sweep(divergence, (f"{grid}.divergence", f"{grid}.correct", other), differences(grid), errors=ALSO)
         for grid, other in (("staggered", "staggered.cross_outflow"), ("collocated", "collocated.sign"))

@@ -34,15 +34,15 @@ def as_elements(value: Value, array: Array) -> Array:
     return np.ascontiguousarray(ordered, runtime.real_dtype()).reshape(-1, *value.memory_element)
 
 
-def make_rows(value: Value, count: int) -> Any:
-    """Allocate memory on the device for `count` arrays of a value. Errors: InputError beyond the largest size."""
+def make_rows(value: Value, count: int, *, on_host: bool = False) -> Any:
+    """Allocate memory for `count` arrays of a value. Errors: InputError beyond the largest size."""
     if count * value.size > LARGEST:
         size = count * value.size * runtime.real_dtype().itemsize
         remedy = "Give the rollout a smaller memory budget, which splits it into segments."
         raise InputError("rollout", f"at most {LARGEST} numbers in one array", f"{size:,} bytes", remedy)
     element = value.memory_element
     shape = (count * value.size // math.prod(element), *element)
-    if runtime.settings().on_gpu:
+    if runtime.settings().on_gpu and not on_host:
         components = (element[0], element[1]) if len(element) == 2 else element[0] if element else None
         return runtime.device_array(shape[:1], components=components)
     return arena.empty(shape, runtime.real_dtype())

@@ -14,7 +14,7 @@ from simphys.autograd import runtime
 from simphys.simulator import Array, Arrays, Engine, Model
 from simphys.substep.program import Program, Value
 
-from .arrays import as_elements, make_rows, put_first_row, read_rows, to_device, to_memory
+from .arrays import as_elements, make_rows, put_first_row, read_rows, to_device
 from .kernels import FINISHED, PROBE, Loops
 from .memory import ARRAY, Layout, Variant
 from .plan import Recorded
@@ -158,7 +158,8 @@ class GeneratedEngine(Engine):
         rows = {n: (value, steps + 1) for n, value in self._program.state.items()}
         rows |= {n: (value, self._carried_rows(steps)) for n, value in self._carried.items()}
         rows |= {value.name: (value, steps) for value in self._plan.stored}
-        arrays = {n: make_rows(value, self._batch * count) for n, (value, count) in rows.items()}
+        host = self._plan.host_rows
+        arrays = {n: make_rows(value, self._batch * count, on_host=n in host) for n, (value, count) in rows.items()}
         segment = Segment(arrays, steps)
         layout, loops, opening = self._plan.forward
         given = {**arrays, **self._parts(layout, "work"), "rows": steps + 1}
@@ -193,10 +194,9 @@ class GeneratedEngine(Engine):
         running: dict[str, Any] = {}
         for name, values in adjoint.items():
             start = np.zeros_like(values[:, 0]) if dense else np.ascontiguousarray(values[:, -1])
-            element = layout.elements[f"adj_{name}"]
-            running[f"adj_{name}"] = to_device(start, element)
+            running[f"adj_{name}"] = _bring(start, f"adj_{name}", layout)
             if dense:
-                given[f"dense_{name}"] = to_device(values, element)
+                given[f"dense_{name}"] = to_device(values, layout.elements[f"adj_{name}"])
         given["dense_rows"] = steps + 1
         launches = self._bind(loops, {**given, **running, **self._sum_arrays(layout)})
         launches.run(first, self._intervals(0, steps), backward=True)
@@ -225,7 +225,8 @@ class GeneratedEngine(Engine):
         for name, values in tangent.items():
             rows = np.zeros((self._batch, segment.steps + 1, *values.shape[1:]), real)
             rows[:, 0] = values
-            given[f"d{name}"] = to_memory(program.state[name], rows)
+            ordered = as_elements(program.state[name], rows)
+            given[f"d{name}"] = _bring(ordered, f"d{name}", layout)
         inputs = {f"d{name}": as_elements(self._value(name), values) for name, values in tangents.items()}
         self._bind(loops, given, inputs).run(first, self._intervals(0, steps, in_loops=not self._plan.by_step))
         self._finish("tangent")
@@ -285,8 +286,7 @@ class GeneratedEngine(Engine):
         real, found = runtime.real_dtype(), {}
         for name, size in layout.parts.items():
             if name.startswith(kind):
-                element = layout.elements[name]
-                found[name] = to_device(np.zeros((self._batch * size, *element), real), element)
+                found[name] = _bring(np.zeros((self._batch * size, *layout.elements[name]), real), name, layout)
         return found
 
     def _intervals(self, start: int, steps: int, *, in_loops: bool | None = None) -> list[tuple[int, int]]:
@@ -349,6 +349,14 @@ class GeneratedEngine(Engine):
             assert self._program.control is not None, "there is a control"
             return self._program.control
         return self._program.params[name]
+
+
+def _bring(values: Array, name: str, layout: Layout) -> Any:
+    """Bring an array to the device, if loops take it."""
+    real = runtime.real_dtype()
+    if name in layout.in_loops:
+        return to_device(values, layout.elements[name])
+    return np.ascontiguousarray(values, real).reshape(-1, *layout.elements[name])
 
 
 def _add_up(members: Array, over: str, shape: tuple[int, ...], program: Program) -> Array:

@@ -51,6 +51,8 @@ class Layout:
     """Arrays of the adjoint pass with a row for each step, by name."""
     sizes: dict[str, int] = field(default_factory=dict)
     """Elements of an array for each batch member, by the name of the kernel's argument."""
+    in_loops: set[str] = field(default_factory=set)
+    """Names of the arrays that loops take. Others, which operations alone take, stay on the host."""
 
     def place(self, slot: Slot, array: str, offset: str) -> None:
         """Place a slot in an array of its elements."""
@@ -143,6 +145,7 @@ def place_rest(layout: Layout, run: Pass, variant: Variant) -> None:
     """Place adjoint sums, and what goes from loop to loop, in the parts of the batch members of two arrays."""
     known = {run.aliases.get(slot, slot) for slot in layout.places}
     inside = find_locals(run.all_groups, known)
+    looped = {slot for group in run.all_groups if not group.is_call for slot in group.slots()}
     for group in run.all_groups:
         for slot in sorted(group.slots(), key=str):
             if slot in layout.places or slot in inside:
@@ -155,7 +158,7 @@ def place_rest(layout: Layout, run: Pass, variant: Variant) -> None:
             if slot.over:
                 count *= next(g.domain.size for g in run.groups if g.domain.name == slot.over)
             kind = "sums" if slot.kind == "sum" else "work"
-            array = "_".join([kind, element_name(slot.memory_element)])
+            array = "_".join([kind, *([] if slot in looped else ["host"]), element_name(slot.memory_element)])
             start = layout.parts.get(array, 0)
             name = _unused_name(str(slot), layout)
             layout.parts[array], layout.starts[name] = start + count, start
@@ -163,6 +166,7 @@ def place_rest(layout: Layout, run: Pass, variant: Variant) -> None:
             layout.place(slot, array, f"{name}_at")
             if kind == "sums":
                 layout.sums[slot] = array, start
+    layout.in_loops |= {layout.places[slot].array.removeprefix(ARRAY) for slot in looped & layout.places.keys()}
 
 
 def _unused_name(wanted: str, layout: Layout) -> str:

@@ -131,17 +131,25 @@ class EnginePlan:
         return self.in_chunks or self._program.has_operations
 
     @functools.cached_property
+    def host_rows(self) -> set[str]:
+        """Names of the arrays with a row for each step that stay on the host, as operations alone take them."""
+        names = {*self._program.state, *[value.name for value in self.stored], *[each.name for each in self.carried]}
+        return names - self._forward_pass[1].in_loops - self._adjoint_pass(dense=False)[1].in_loops
+
+    @functools.cached_property
+    def _forward_pass(self) -> tuple[Pass, Layout]:
+        options: Any = {"gathers": self.key.variant.gathers, "zeros": self.zeros}
+        run = forward_pass(self._program, self.stored, self.carried, history=self.history, **options)
+        return run, self._lay_out(run)
+
+    @functools.cached_property
     def forward(self) -> tuple[Layout, list[Stage], list[Stage] | None]:
         """The forward pass, and the loops that a launch begins with, if any."""
-        program, carried, key = self._program, self.carried, self.key
-        options: Any = {"gathers": key.variant.gathers, "zeros": self.zeros}
-        run = forward_pass(program, self.stored, carried, history=self.history, **options)
-        layout = self._lay_out(run)
-        name = self._recorded.name
+        key, name, (run, layout) = self.key, self._recorded.name, self._forward_pass
         loops = self._build(f"forward_{name}", run, layout)
-        if not carried:
+        if not self.carried:
             return layout, loops, None
-        opening = opening_pass(carried, **options)
+        opening = opening_pass(self.carried, gathers=key.variant.gathers, zeros=self.zeros)
         place_rest(layout, opening, key.variant)
         return layout, loops, self._build(f"opening_{name}", opening, layout)
 

@@ -37,12 +37,12 @@ class Call:
         layout = self.layout
         sizes = layout.sizes | layout.starts | {f"size_{array}": size for array, size in layout.parts.items()}
         sizes |= {name: known[name] for name in ("rows", "dense_rows", "steps") if name in known}
-        kinds = (_HostMemory, _DeviceMemory) if runtime.settings().on_gpu else (_HostMemory, _HostMemory)
 
         def locate(slot: Slot, member: int) -> _Memory:
             name = layout.places[slot].array.removeprefix(ARRAY)
             at = _Position(*_find_position(slot, layout, sizes, member))
-            return kinds[0](inputs[name], at, slot) if name in inputs else kinds[1](known[name], at, slot)
+            array = inputs[name] if name in inputs else known[name]
+            return (_HostMemory if isinstance(array, np.ndarray) else _DeviceMemory)(array, at, slot)
 
         members = [{slot: locate(slot, b) for slot in self.action.slots()} for b in range(known["members"])]
         return CallLaunch(self.action, members, layout, notes)
@@ -72,21 +72,29 @@ class CallLaunch:
     ) -> None:
         assert action.call is not None, "an operation"
         self._run, self._notes, self._action = action.call, notes, action
-        self._members = members
         self._arrays = [_Arrays(layout, action.slots()) for _ in members]
+        self._moving = [[(slot, place) for slot, place in each.items() if not place.is_fixed] for each in members]
+        self._copied = [
+            [
+                (slot, place)
+                for slot, place in each.items()
+                if isinstance(place, _DeviceMemory) and slot in action.writes
+            ]
+            for each in members
+        ]
+        for arrays, each in zip(self._arrays, members, strict=True):
+            arrays |= {slot: place.fetch(0, 0, read=True) for slot, place in each.items() if place.is_fixed}
 
     def __call__(self, first: int, begin: int, end: int) -> None:
         """Run it for the step of row `begin`."""
         assert end == begin + 1, "each step is launched by itself"
-        reads, writes = self._action.reads, self._action.writes
-        for member, memory in enumerate(self._members):
-            arrays = self._arrays[member]
-            for slot, place in memory.items():
-                if slot not in arrays or not place.is_fixed:
-                    arrays[slot] = place.fetch(begin, first, read=slot in reads)
+        reads = self._action.reads
+        for member, arrays in enumerate(self._arrays):
+            for slot, place in self._moving[member]:
+                arrays[slot] = place.fetch(begin, first, read=slot in reads)
             self._run(arrays, Moment(member, first + begin, self._notes))
-            for slot in writes:
-                memory[slot].put(arrays[slot], begin, first)
+            for slot, place in self._copied[member]:
+                place.put(arrays[slot], begin, first)
 
 
 class _Arrays(dict[Slot, Array]):
@@ -122,12 +130,10 @@ class _HostMemory:
         self.is_fixed = not (position.each_row or position.each_step)
 
     def fetch(self, row: int, step: int, *, read: bool) -> Array:
-        begin = self._position.at(row, step)
+        position = self._position
+        begin = position.begin + position.each_row * row + position.each_step * step
         found: Array = self._numbers[begin : begin + self._size].reshape(self._shape)
         return found
-
-    def put(self, values: Array, row: int, step: int) -> None:
-        pass
 
 
 class _DeviceMemory:

@@ -1,9 +1,10 @@
-"""Incompressible flow. Start with step.py, the nested step; engine.py runs the same physics in fused loops."""
+"""Incompressible flow. Start with step.py, the nested step."""
 
-from .engine import SmokeEngine
+from simphys.rollout.generated import engine_of
+
 from .model import Params, Smoke, State
 from .step import step
 
 __all__ = ["Params", "Smoke", "State", "step"]
 
-Smoke.bind(step=step, engine=SmokeEngine)
+Smoke.bind(step=step, engine=engine_of(step))

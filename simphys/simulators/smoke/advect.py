@@ -10,16 +10,21 @@ Fedkiw, Kim, Liu and Rossignac 2008.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor, runtime
+from simphys.autograd import runtime
 from simphys.simulator import Array
+from simphys.substep import operation
 
 from .lattice import smoke_lattice, velocity_lattices
 from .model import Smoke
 from .transport import ArrayPool, Transport
+
+Out = Mapping[str, Array]
+ARRAYS = 20
+"""Approximate number of velocities in the workspace."""
 
 
 def forward_velocity(model: Smoke, velocity: Array, boundary_velocity: Array, *, out: Array | None = None) -> Array:
@@ -37,26 +42,33 @@ def forward_velocity(model: Smoke, velocity: Array, boundary_velocity: Array, *,
 
 
 def pull_velocity(
-    model: Smoke, velocity: Array, boundary_velocity: Array, adj: Array, *, out: Array | None = None
+    model: Smoke,
+    velocity: Array,
+    boundary_velocity: Array,
+    adj_advected_velocity: Array,
+    out: Out,
 ) -> tuple[Array, Array]:
-    """Return adj_velocity and adj_boundary_velocity; `out` may be `adj`."""
-    work, adj_boundary = _workspace(model), np.zeros_like(boundary_velocity)
+    """Return adj_velocity and adj_boundary_velocity."""
+    work, adj_boundary = _workspace(model), np.zeros(boundary_velocity.shape, boundary_velocity.dtype)
     work.load_velocity("", velocity, boundary_velocity)
     work.pool.get_velocity("adj_").fill(0)
     for each in work.velocity:
         components = each.lattice.components
-        each.pull(adj[components], boundary_velocity.T[components], adj_boundary.T[components])
-    return work.collect_adj_velocity(adj_boundary, out), adj_boundary
+        given = boundary_velocity.T[components]
+        each.pull(adj_advected_velocity[components], given, adj_boundary.T[components])
+    return work.collect_adj_velocity(adj_boundary, out.get("velocity")), adj_boundary
 
 
-def push_velocity(model: Smoke, velocity: Array, boundary_velocity: Array, dvelocity: Array, dboundary: Array) -> Array:
+def push_velocity(
+    model: Smoke, velocity: Array, boundary_velocity: Array, dvelocity: Array, dboundary_velocity: Array
+) -> Array:
     """Return the tangent of the advected velocity."""
     work, out = _workspace(model), np.zeros_like(dvelocity)
     work.load_velocity("", velocity, boundary_velocity)
-    work.load_velocity("d", dvelocity, dboundary)
+    work.load_velocity("d", dvelocity, dboundary_velocity)
     for each in work.velocity:
         components = each.lattice.components
-        dmoved = each.push(boundary_velocity.T[components], dboundary.T[components])
+        dmoved = each.push(boundary_velocity.T[components], dboundary_velocity.T[components])
         out[components][each.lattice.own] = dmoved[each.lattice.inside]
     return out
 
@@ -73,18 +85,20 @@ def forward_smoke(
 
 
 def pull_smoke(
-    model: Smoke, smoke: Array, velocity: Array, boundary_smoke: Array, adj: Array
+    model: Smoke, smoke: Array, velocity: Array, boundary_smoke: Array, adj_advected_smoke: Array, out: Out
 ) -> tuple[Array, Array, Array]:
     """Return adj_smoke, adj_velocity and adj_boundary_smoke."""
-    work, adj_boundary = _workspace(model), np.zeros_like(boundary_smoke)
+    work, adj_boundary = _workspace(model), np.zeros(boundary_smoke.shape, boundary_smoke.dtype)
     lattice, adj_f = work.smoke.lattice, work.smoke.get_field("adj_")
     work.load_velocity("", velocity)
     work.load_smoke("", smoke, boundary_smoke)
     work.pool.get_velocity("adj_").fill(0)
     adj_f.fill(0)
-    work.smoke.pull(adj[None], boundary_smoke[None], adj_boundary[None])
+    work.smoke.pull(adj_advected_smoke[None], boundary_smoke[None], adj_boundary[None])
     lattice.adj_extend(adj_f, adj_boundary[None])
-    return adj_f[lattice.inside][0].copy(), work.collect_adj_velocity(), adj_boundary
+    adj_smoke = out.get("smoke", np.empty_like(smoke))
+    adj_smoke[...] = adj_f[lattice.inside][0]
+    return adj_smoke, work.collect_adj_velocity(), adj_boundary
 
 
 def push_smoke(
@@ -94,55 +108,15 @@ def push_smoke(
     boundary_smoke: Array,
     dsmoke: Array,
     dvelocity: Array,
-    dboundary: Array,
+    dboundary_smoke: Array,
 ) -> Array:
     """Return the tangent of the advected smoke."""
     work = _workspace(model)
     work.load_velocity("", velocity)
     work.load_velocity("d", dvelocity)
     work.load_smoke("", smoke, boundary_smoke)
-    work.load_smoke("d", dsmoke, dboundary)
-    return work.smoke.push(boundary_smoke[None], dboundary[None])[work.smoke.lattice.inside][0].copy()
-
-
-class AdvectVelocity(Function):
-    """Velocity [dim, *faces] advected by itself for a step, with boundary_velocity [2 dim, dim]. Saves both inputs."""
-
-    @staticmethod
-    def forward(ctx: Context, model: Smoke, velocity: Tensor, boundary_velocity: Tensor) -> Array:
-        ctx.model = model
-        runtime.require_precision("AdvectVelocity", velocity, boundary_velocity)
-        ctx.save_for_backward(velocity, boundary_velocity)
-        return forward_velocity(model, velocity.data, boundary_velocity.data)
-
-    @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
-        velocity, boundary_velocity = _saved(ctx)
-        return None, *pull_velocity(ctx.model, velocity, boundary_velocity, adj.data)
-
-    @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
-        return push_velocity(ctx.model, *_saved(ctx), *tangents)
-
-
-class AdvectSmoke(Function):
-    """Smoke [*cells] advected by velocity [dim, *faces] for a step, with boundary_smoke [2 dim]. Saves all inputs."""
-
-    @staticmethod
-    def forward(ctx: Context, model: Smoke, smoke: Tensor, velocity: Tensor, boundary_smoke: Tensor) -> Array:
-        ctx.model = model
-        runtime.require_precision("AdvectSmoke", smoke, velocity, boundary_smoke)
-        ctx.save_for_backward(smoke, velocity, boundary_smoke)
-        return forward_smoke(model, smoke.data, velocity.data, boundary_smoke.data)
-
-    @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
-        smoke, velocity, boundary_smoke = _saved(ctx)
-        return None, *pull_smoke(ctx.model, smoke, velocity, boundary_smoke, adj.data)
-
-    @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
-        return push_smoke(ctx.model, *_saved(ctx), *tangents)
+    work.load_smoke("d", dsmoke, dboundary_smoke)
+    return work.smoke.push(boundary_smoke[None], dboundary_smoke[None])[work.smoke.lattice.inside][0].copy()
 
 
 class _Workspace:
@@ -166,7 +140,7 @@ class _Workspace:
         """Reverse `load_velocity`: write the adjoint velocity to `out` and add to adj_boundary."""
         adj_u, given = (
             self.pool.get_velocity("adj_"),
-            (np.zeros_like(self._zero_boundary) if adj_boundary is None else adj_boundary).T,
+            (np.zeros(self._zero_boundary.shape) if adj_boundary is None else adj_boundary).T,
         )
         out = _prepare_output(self.model, adj_u, out)
         for each in self.velocity:
@@ -190,11 +164,29 @@ def _workspace(model: Smoke) -> _Workspace:
 def _prepare_output(model: Smoke, like: Array, out: Array | None) -> Array:
     """Return a velocity [dim, *faces] to write to, with 0 beyond the faces of its components."""
     if out is None:
-        return np.zeros((model.dim, *model.faces), like.dtype)
+        out = np.empty((model.dim, *model.faces), like.dtype)
     if model.faces != model.cells:
         out.fill(0)
     return out
 
 
-def _saved(ctx: Context) -> list[Array]:
-    return [saved.data for saved in ctx.saved_tensors]
+AdvectVelocity = operation(
+    forward_velocity,
+    adjoint=pull_velocity,
+    tangent=push_velocity,
+    results={"advected_velocity": "velocity"},
+    name="AdvectVelocity",
+    is_cheap=True,
+    work_arrays=ARRAYS,
+)
+"""Velocity [dim, *faces] advected by itself for a step, with boundary_velocity [2 dim, dim]."""
+
+AdvectSmoke = operation(
+    forward_smoke,
+    adjoint=pull_smoke,
+    tangent=push_smoke,
+    results={"advected_smoke": "smoke"},
+    name="AdvectSmoke",
+    work_arrays=ARRAYS,
+)
+"""Smoke [*cells] advected by velocity [dim, *faces] for a step, with boundary_smoke [2 dim]."""

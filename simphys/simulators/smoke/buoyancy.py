@@ -12,12 +12,10 @@ Source: Fedkiw, Stam and Jensen 2001, equation 8. Means and their transpose are 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor
 from simphys.simulator import Array
+from simphys.substep import operation
 
 from .faces import add_mean, adj_mean
 from .model import Smoke
@@ -28,8 +26,9 @@ def forward(model: Smoke, velocity: Array, smoke: Array, buoyancy: Array, out: A
     return add_mean(model, velocity, smoke, _scale(model, buoyancy), sides=0.0, out=out)
 
 
-def pull(model: Smoke, smoke: Array, buoyancy: Array, adj: Array) -> tuple[Array, Array, Array]:
+def pull(model: Smoke, smoke: Array, buoyancy: Array, adj_lifted_velocity: Array) -> tuple[Array, Array, Array]:
     """Return adj_velocity, adj_smoke and adj_buoyancy."""
+    adj = adj_lifted_velocity
     adj_smoke = adj_mean(model, adj, _scale(model, buoyancy), sides=0.0)
     ones = np.ones(model.dim, adj.dtype)
     mean = add_mean(model, np.zeros_like(adj), smoke, ones, sides=0.0)
@@ -43,25 +42,17 @@ def push(model: Smoke, smoke: Array, buoyancy: Array, dvelocity: Array, dsmoke: 
     return add_mean(model, moved, smoke, _scale(model, dbuoyancy), sides=0.0, out=moved)
 
 
-class Buoyancy(Function):
-    """Velocity [dim, *faces] after a step with buoyancy [dim] of smoke [*cells]. Saves smoke and buoyancy."""
-
-    @staticmethod
-    def forward(ctx: Context, model: Smoke, velocity: Tensor, smoke: Tensor, buoyancy: Tensor) -> Array:
-        ctx.model = model
-        ctx.save_for_backward(smoke, buoyancy)
-        return forward(model, velocity.data, smoke.data, buoyancy.data)
-
-    @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
-        smoke, buoyancy = ctx.saved_tensors
-        return None, *pull(ctx.model, smoke.data, buoyancy.data, adj.data)
-
-    @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
-        smoke, buoyancy = ctx.saved_tensors
-        return push(ctx.model, smoke.data, buoyancy.data, *tangents)
-
-
 def _scale(model: Smoke, buoyancy: Array) -> Array:
     return np.asarray(model.dt * buoyancy, buoyancy.dtype)
+
+
+Buoyancy = operation(
+    forward,
+    adjoint=pull,
+    tangent=push,
+    results={"lifted_velocity": "velocity"},
+    name="Buoyancy",
+    is_cheap=True,
+    idle={"buoyancy": "velocity"},
+)
+"""Velocity [dim, *faces] after a step with buoyancy [dim] of smoke [*cells]."""

@@ -24,9 +24,10 @@ from typing import Any, no_type_check
 
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd import kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.simulator import Array
+from simphys.substep import operation
 
 from .faces import GIVEN, WALL, WRAP, is_prescribed, layout, side_index, work_us
 from .model import Smoke
@@ -113,9 +114,10 @@ def forward(
 
 
 def pull(
-    model: Smoke, velocity: Array, viscosity: Array, boundary_velocity: Array, adj: Array
+    model: Smoke, velocity: Array, viscosity: Array, boundary_velocity: Array, adj_diffused_velocity: Array
 ) -> tuple[Array, Array, Array]:
     """Return adj_velocity, adj_viscosity [] and adj_boundary_velocity."""
+    adj = adj_diffused_velocity
     k = _diffusion_number(model, viscosity)
     zero, no_walls = np.zeros_like(adj), np.zeros((model.dim, 6), adj.dtype)
     laplace = _add_laplace(model, zero, velocity, _ghost_velocities(model, boundary_velocity), 1.0)
@@ -132,32 +134,12 @@ def pull(
 
 def push(
     model: Smoke, velocity: Array, viscosity: Array, boundary_velocity: Array,
-    dvelocity: Array, dviscosity: Array, dboundary: Array,
+    dvelocity: Array, dviscosity: Array, dboundary_velocity: Array,
 ) -> Array:  # fmt: skip
     """Return the tangent of the velocity."""
     k, dk = _diffusion_number(model, viscosity), _diffusion_number(model, dviscosity)
-    moved = _add_laplace(model, dvelocity, dvelocity, _ghost_velocities(model, dboundary), k)
+    moved = _add_laplace(model, dvelocity, dvelocity, _ghost_velocities(model, dboundary_velocity), k)
     return _add_laplace(model, moved, velocity, _ghost_velocities(model, boundary_velocity), dk, out=moved)
-
-
-class Diffuse(Function):
-    """Velocity [dim, *faces] after a step with viscosity [] and boundary_velocity [2 dim, dim]. Saves all inputs."""
-
-    @staticmethod
-    def forward(ctx: Context, model: Smoke, velocity: Tensor, viscosity: Tensor, boundary_velocity: Tensor) -> Array:
-        ctx.model = model
-        ctx.save_for_backward(velocity, viscosity, boundary_velocity)
-        return forward(model, velocity.data, viscosity.data, boundary_velocity.data)
-
-    @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
-        velocity, viscosity, boundary_velocity = ctx.saved_tensors
-        return None, *pull(ctx.model, velocity.data, viscosity.data, boundary_velocity.data, adj.data)
-
-    @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
-        saved = [each.data for each in ctx.saved_tensors]
-        return push(ctx.model, *saved, *tangents)
 
 
 def _add_laplace(
@@ -193,3 +175,15 @@ def _ghost_velocities(model: Smoke, boundary_velocity: Array) -> Array:
 def _diffusion_number(model: Smoke, viscosity: Array) -> float:
     """Return k."""
     return model.dt / model.spacing**2 * float(viscosity)
+
+
+Diffuse = operation(
+    forward,
+    adjoint=pull,
+    tangent=push,
+    results={"diffused_velocity": "velocity"},
+    name="Diffuse",
+    is_cheap=True,
+    idle={"viscosity": "velocity"},
+)
+"""Velocity [dim, *faces] after a step with viscosity [] and boundary_velocity [2 dim, dim]."""

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.simulator import Arrays, Grid, Model, Record, Shape
-
-if TYPE_CHECKING:
-    pass
 
 GRIDS = ("staggered", "collocated")
 ADVECTIONS = ("semi_lagrangian", "maccormack")
@@ -113,6 +109,9 @@ class Smoke(Model):
             remedy = 'Use grid = "staggered".'
             constraint = "a collocated grid has periodic or closed sides"
             raise InputError("Smoke.boundaries", constraint, list(self.boundaries), remedy)
+
+    def __hash__(self) -> int:
+        return hash((self.cells, self.spacing, self.dt))  # a hash of all fields takes long, and is needed in each step
 
     @property
     def dim(self) -> int:

@@ -19,23 +19,25 @@ g = adj_u', f = adj_F, and the total adjoint h_a = g_a - V/dt f_a of u':
 
     adj_u = r h + V/dt f                adj_phi = sum_a m_a^T (u_a h_a dr/dphi),    dr/dphi = -chi'(phi) / (1 + ETA)
 
+The three sub-steps are the distance at faces, which depends on parameters alone, the damping, and the force.
+
 The subsequent projection ignores the obstacle and accelerates the fluid inside by the pressure gradient again. The
 velocity that remains there is therefore proportional to dt.
 
 Source: Angot, Bruneau and Fabrie 1999, equation 1.3; Borrvall and Petersson 2003.
 """
 
-import functools
-from types import SimpleNamespace
-from typing import Any, no_type_check
+from __future__ import annotations
 
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd import Tensor
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.element import element
 from simphys.simulator import Array
+from simphys.substep import operation, per_entry
 
-from .faces import add_mean, adj_mean, layout, work_us
+from .faces import add_mean, adj_mean
 from .model import Smoke
 
 ETA = 0.01
@@ -44,143 +46,73 @@ LAYER = 1.0
 """Width of the layer around the surface over which chi falls from 1 to 0, in cells."""
 
 
-@functools.cache
-@no_type_check
-def functions(real: Any) -> SimpleNamespace:
-    """The element functions; `width` is the width of the layer [m]."""
-
-    @ti.func
-    def damping_factor(phi: real, width: real) -> real:
-        """Return r."""
-        t = ti.min(ti.max(real(0.5) - phi / width, real(0.0)), real(1.0))
-        return 1 - t * t * (3 - 2 * t) / real(1 + ETA)
-
-    @ti.func
-    def jvp_damping_factor(phi: real, width: real) -> real:
-        """Return dr/dphi."""
-        t = ti.min(ti.max(real(0.5) - phi / width, real(0.0)), real(1.0))
-        return 6 * t * (1 - t) / (width * real(1 + ETA))
-
-    return SimpleNamespace(damping_factor=damping_factor, jvp_damping_factor=jvp_damping_factor)
+def obstruct(model: Smoke, velocity: Tensor, obstacle: Tensor) -> tuple[Tensor, Tensor]:
+    """Damp a velocity [dim, *faces] [m/s] by an obstacle with signed distance [*cells]; return the force [dim], too."""
+    distance = FaceDistance.apply(model, obstacle)
+    damped = Damp.apply(model, velocity, distance, LAYER * model.spacing)
+    return damped, Drag.apply(model, velocity, damped)
 
 
-@functools.cache
-@no_type_check
-def kernels(real: Any, parallel: bool) -> SimpleNamespace:
-    """Loops over the entries of a velocity, in rows; `rate` is V/dt. Sums over a row have a fixed order."""
-    f = functions(real)
-    reals = ti.types.ndarray(dtype=real, ndim=1)
-
-    @kernel
-    def forward(u: reals, phi: reals, width: real, rows: ti.i32, length: ti.i32, out: reals, momentum_loss: reals):
-        ti.loop_config(serialize=not parallel)
-        for row in range(rows):
-            total = real(0.0)
-            for k in range(length):
-                at = row * length + k
-                left = f.damping_factor(phi[at], width) * u[at]
-                total += u[at] - left
-                out[at] = left
-            momentum_loss[row] = total
-
-    @kernel
-    def adjoint(
-        u: reals, phi: reals, width: real, rate: real, rows: ti.i32, length: ti.i32, per: ti.i32, g: reals,
-        adj_force: reals, adj_u: reals, adj_phi: reals,
-    ):  # fmt: skip
-        ti.loop_config(serialize=not parallel)
-        for row in range(rows):
-            lost = rate * adj_force[row // per]
-            for k in range(length):
-                at = row * length + k
-                h = g[at] - lost
-                adj_u[at] = f.damping_factor(phi[at], width) * h + lost
-                adj_phi[at] = f.jvp_damping_factor(phi[at], width) * u[at] * h
-
-    @kernel
-    def tangent(
-        u: reals, phi: reals, width: real, du: reals, dphi: reals, rows: ti.i32, length: ti.i32,
-        dout: reals, dmomentum_loss: reals,
-    ):  # fmt: skip
-        ti.loop_config(serialize=not parallel)
-        for row in range(rows):
-            total = real(0.0)
-            for k in range(length):
-                at = row * length + k
-                left = (
-                    f.damping_factor(phi[at], width) * du[at] + f.jvp_damping_factor(phi[at], width) * dphi[at] * u[at]
-                )
-                total += du[at] - left
-                dout[at] = left
-            dmomentum_loss[row] = total
-
-    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+@element
+def damp(u, phi, width):
+    t = ti.min(ti.max(0.5 - phi / width, 0.0), 1.0)
+    return (1 - t * t * (3 - 2 * t) / (1 + ETA)) * u
 
 
-def forward(model: Smoke, velocity: Array, obstacle: Array, out: Array | None = None) -> tuple[Array, Array]:
-    """Damp a velocity [dim, *faces] [m/s] by an obstacle with signed distance [*cells]; return the force [dim], too.
-
-    `out` may be the velocity.
-    """
-    out = np.empty_like(velocity) if out is None else out
-    rows, length, _ = _rows(model)
-    momentum_loss = np.empty(rows, velocity.dtype)
-    phi = _at_faces(model, obstacle)
-    _kernels(model).forward(velocity.reshape(-1), phi, _width(model), rows, length, out.reshape(-1), momentum_loss)
-    return out, _force(model, momentum_loss)
+@damp.adjoint
+def adj_damp(u, phi, width, adj_u):
+    t = ti.min(ti.max(0.5 - phi / width, 0.0), 1.0)
+    r = 1 - t * t * (3 - 2 * t) / (1 + ETA)
+    slope = 6 * t * (1 - t) / (width * (1 + ETA))
+    return r * adj_u, slope * u * adj_u
 
 
-def pull(model: Smoke, velocity: Array, obstacle: Array, adj: Array, adj_force: Array) -> tuple[Array, Array]:
-    """Return adj_velocity and adj_obstacle."""
-    rows, length, per = _rows(model)
-    adj_u, adj_phi = np.empty_like(adj), np.empty_like(adj)
-    _kernels(model).adjoint(
-        velocity.reshape(-1), _at_faces(model, obstacle), _width(model), _rate(model), rows, length, per,
-        adj.reshape(-1), adj_force, adj_u.reshape(-1), adj_phi.reshape(-1),
-    )  # fmt: skip
-    return adj_u, adj_mean(model, adj_phi, np.ones(model.dim, adj.dtype), sides=1.0)
+@damp.tangent
+def jvp_damp(u, phi, width, du, dphi):
+    t = ti.min(ti.max(0.5 - phi / width, 0.0), 1.0)
+    r = 1 - t * t * (3 - 2 * t) / (1 + ETA)
+    slope = 6 * t * (1 - t) / (width * (1 + ETA))
+    return r * du + slope * dphi * u
 
 
-def push(model: Smoke, velocity: Array, obstacle: Array, dvelocity: Array, dobstacle: Array) -> tuple[Array, Array]:
-    """Return the tangents of velocity and force."""
-    rows, length, _ = _rows(model)
-    dout, dmomentum_loss = np.empty_like(dvelocity), np.empty(rows, dvelocity.dtype)
-    _kernels(model).tangent(
-        velocity.reshape(-1), _at_faces(model, obstacle), _width(model), dvelocity.reshape(-1),
-        _at_faces(model, dobstacle), rows, length, dout.reshape(-1), dmomentum_loss,
-    )  # fmt: skip
-    return dout, _force(model, dmomentum_loss)
+def face_distance(model: Smoke, obstacle: Array, out: Array) -> None:
+    out.fill(0)
+    add_mean(model, out, obstacle, np.ones(model.dim, obstacle.dtype), sides=1.0, out=out)
 
 
-class Obstruct(Function):
-    """Damped velocity [dim, *faces] and force [dim] of an obstacle with signed distance [*cells]. Saves both inputs."""
-
-    @staticmethod
-    def forward(ctx: Context, model: Smoke, velocity: Tensor, obstacle: Tensor) -> tuple[Array, Array]:
-        ctx.model = model
-        ctx.save_for_backward(velocity, obstacle)
-        return forward(model, velocity.data, obstacle.data)
-
-    @staticmethod
-    def backward(ctx: Context, adj: Tensor, adj_force: Tensor) -> tuple[Any, ...]:
-        velocity, obstacle = ctx.saved_tensors
-        return None, *pull(ctx.model, velocity.data, obstacle.data, adj.data, adj_force.data)
-
-    @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> tuple[Array, Array]:
-        saved = [each.data for each in ctx.saved_tensors]
-        return push(ctx.model, *saved, *tangents)
+def adj_face_distance(model: Smoke, adj_distance: Array) -> Array:
+    return adj_mean(model, adj_distance, np.ones(model.dim, adj_distance.dtype), sides=1.0)
 
 
-def _at_faces(model: Smoke, obstacle: Array) -> Array:
-    """Compute phi at all entries of a velocity, flattened; 0 beyond a component's own faces, as the velocity is."""
-    base = np.zeros((model.dim, *model.faces), obstacle.dtype)
-    return add_mean(model, base, obstacle, np.ones(model.dim, obstacle.dtype), sides=1.0, out=base).reshape(-1)
+def jvp_face_distance(model: Smoke, dobstacle: Array, out: Array) -> None:
+    face_distance(model, dobstacle, out)
 
 
-def _force(model: Smoke, momentum_loss: Array) -> Array:
-    force: Array = _rate(model) * momentum_loss.reshape(model.dim, -1).sum(axis=1)
-    return force.astype(momentum_loss.dtype)
+def drag(model: Smoke, velocity: Array, damped_velocity: Array) -> Array:
+    lost = velocity - damped_velocity
+    return _rate(model) * lost.reshape(model.dim, -1).sum(axis=1)
+
+
+def adj_drag(model: Smoke, adj_obstacle_force: Array) -> tuple[Array, Array]:
+    gained = (_rate(model) * adj_obstacle_force).reshape(-1, *[1] * model.dim)
+    adj = np.broadcast_to(gained, (model.dim, *model.faces)).astype(adj_obstacle_force.dtype)
+    return adj, -adj
+
+
+def jvp_drag(model: Smoke, dvelocity: Array, ddamped_velocity: Array) -> Array:
+    return drag(model, dvelocity, ddamped_velocity)
+
+
+def no_drag(model: Smoke, force: Array, out: Array) -> None:
+    out.fill(0)
+
+
+def adj_no_drag(model: Smoke) -> None:
+    return None
+
+
+def jvp_no_drag(model: Smoke, out: Array) -> None:
+    out.fill(0)
 
 
 def _rate(model: Smoke) -> float:
@@ -188,16 +120,28 @@ def _rate(model: Smoke) -> float:
     return float(model.spacing**model.dim / model.dt)
 
 
-def _width(model: Smoke) -> float:
-    return LAYER * model.spacing
+FaceDistance = operation(
+    face_distance,
+    adjoint=adj_face_distance,
+    tangent=jvp_face_distance,
+    results={"distance": lambda model: (model.dim, *model.faces)},
+)
+"""Signed distance phi [dim, *faces] [m] from that of cells; 0 beyond a component's own faces, as the velocity is."""
 
+Damp = per_entry(
+    damp,
+    own={"u": "velocity", "phi": "distance"},
+    constant={"width": "width of the layer"},
+    results={"damped_velocity": "u"},
+)
+"""Damped velocity [dim, *faces] [m/s]."""
 
-def _rows(model: Smoke) -> tuple[int, int, int]:
-    """Return the number of rows of a velocity, their length, and the number of rows of a component."""
-    length = model.faces[-1]
-    per = int(np.prod(model.faces)) // length
-    return model.dim * per, length, per
+Drag = operation(
+    drag, adjoint=adj_drag, tangent=jvp_drag, results={"obstacle_force": lambda model: (model.dim,)}, work_arrays=2
+)
+"""Force F [dim] on the obstacle, from the velocities before and after."""
 
-
-def _kernels(model: Smoke) -> SimpleNamespace:
-    return kernels(runtime.real(), runtime.parallel(work_us(layout(model))))
+NoDrag = operation(
+    no_drag, adjoint=adj_no_drag, tangent=jvp_no_drag, results={"obstacle_force": "force"}, is_cheap=True
+)
+"""The force [dim] without an obstacle, 0."""

@@ -24,19 +24,22 @@ adjoint of an unconverged solve has a relative error of about its residual; see 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor, runtime
+from simphys.autograd import runtime
 from simphys.numerics.conjugate_gradients import ConjugateGradients
 from simphys.numerics.fourier import FourierSolver
 from simphys.numerics.poisson import JacobiSweeps, Poisson
 from simphys.simulator import Array
+from simphys.substep import operation
+from simphys.substep.action import Moment
 
 from .divergence import Differences
 from .model import Smoke
-from .solve_report import LARGEST_ERROR, MEASURED, Solve, SolveReport, warn
+from .solve_report import LARGEST_ERROR, MEASURED, Direction, Solve, SolveReport, SolveReports, warn
 
 
 def forward(model: Smoke, velocity: Array, *, out: Array | None = None, report: SolveReport | None = None) -> Array:
@@ -54,25 +57,54 @@ def push(model: Smoke, tangent: Array, *, out: Array | None = None, report: Solv
     return _project(model, tangent, out, report, "tangent")
 
 
-class Project(Function):
-    """The projection of a velocity [dim, *faces] [m/s]. Linear, so nothing is saved.
+def project(model: Smoke, velocity: Array, out: Array, moment: Moment | None) -> None:
+    """Project a velocity into `out`; without a report to add to, warn if the solve is unconverged."""
+    forward(model, velocity, out=out, report=_select_report(model, moment, "forward"))
+    _warn_if_unreported(model, moment, "forward")
 
-    An unconverged solve causes a warning, UnconvergedSolve.
-    """
 
-    @staticmethod
-    def forward(ctx: Context, model: Smoke, velocity: Tensor) -> Array:
-        runtime.require_precision("Project", velocity)
-        ctx.model = model
-        return _warn_if_unconverged(model, forward(model, velocity.data), "forward")
+def adj_project(model: Smoke, adj_projected_velocity: Array, out: Mapping[str, Array], moment: Moment | None) -> Array:
+    """Return adj_velocity."""
+    report = _select_report(model, moment, "backward")
+    found = pull(model, adj_projected_velocity, out=out.get("velocity"), report=report)
+    _warn_if_unreported(model, moment, "backward")
+    return found
 
-    @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
-        return None, _warn_if_unconverged(ctx.model, pull(ctx.model, adj.data), "backward")
 
-    @staticmethod
-    def jvp(ctx: Context, _: None, tangent: Any) -> Array:
-        return _warn_if_unconverged(ctx.model, push(ctx.model, np.asarray(tangent)), "tangent")
+def jvp_project(model: Smoke, dvelocity: Array, moment: Moment | None) -> Array:
+    """Return the tangent of the projected velocity."""
+    found = push(model, dvelocity, report=_select_report(model, moment, "tangent"))
+    _warn_if_unreported(model, moment, "tangent")
+    return found
+
+
+def finish(model: Smoke, name: str, notes: dict[str, Any]) -> None:
+    """Warn of solves that ended too early, at the end of a pass."""
+    direction: Direction = "backward" if name == "adjoint" else "tangent" if name == "tangent" else "forward"
+    reports_of(model, notes).warn(direction)
+
+
+def reports_of(model: Smoke, notes: dict[str, Any]) -> SolveReports:
+    """Return the reports of an engine's solves."""
+    found: SolveReports = notes.setdefault("pressure solves", SolveReports(model))
+    return found
+
+
+def _select_report(model: Smoke, moment: Moment | None, direction: Direction) -> SolveReport | None:
+    if moment is None:
+        return None
+    return reports_of(model, moment.notes).select(direction, moment.member, moment.step)
+
+
+Project = operation(
+    project,
+    adjoint=adj_project,
+    tangent=jvp_project,
+    results={"projected_velocity": "velocity"},
+    work_arrays=8,
+    finish=finish,
+)
+"""The projection of a velocity [dim, *faces] [m/s]. An unconverged solve causes a warning, UnconvergedSolve."""
 
 
 class _Workspace:
@@ -116,7 +148,7 @@ def _project(
     velocity: Array,
     out: Array | None,
     report: SolveReport | None,
-    direction: Literal["forward", "backward", "tangent"],
+    direction: Direction,
 ) -> Array:
     work = _workspace(model)
     differences, solver = work.differences, work.solver
@@ -139,12 +171,13 @@ def _project(
     return out
 
 
-def _warn_if_unconverged(model: Smoke, result: Array, direction: str) -> Array:
-    """Return the result of the last solve; warn if it is unconverged, as there is no report that would."""
+def _warn_if_unreported(model: Smoke, moment: Moment | None, direction: str) -> None:
+    """Warn if the last solve is unconverged, and no engine has a report that would."""
+    if moment is not None:
+        return
     work = _workspace(model)
     if work.solver.residual > model.tolerance and work.error() > LARGEST_ERROR:
         warn(model, f"{direction}, a larger one, estimated")  # always the same text, so that it is shown only once
-    return result
 
 
 def _norm(array: Array) -> float:

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor
 from simphys.simulator import Array
+from simphys.substep import operation
 
 from .faces import is_prescribed, side_index
 from .model import Smoke
@@ -33,8 +33,9 @@ def forward(model: Smoke, velocity: Array, boundary_velocity: Array, out: Array 
     return out
 
 
-def pull(model: Smoke, adj: Array) -> tuple[Array, Array]:
+def pull(model: Smoke, adj_prescribed_velocity: Array) -> tuple[Array, Array]:
     """Return adj_velocity and adj_boundary_velocity."""
+    adj = adj_prescribed_velocity
     adj_velocity, adj_boundary = adj.copy(), np.zeros((2 * model.dim, model.dim), adj.dtype)
     for side, faces, enters in _prescribed_sides(model):
         if enters:
@@ -43,26 +44,9 @@ def pull(model: Smoke, adj: Array) -> tuple[Array, Array]:
     return adj_velocity, adj_boundary
 
 
-def push(model: Smoke, dvelocity: Array, dboundary: Array) -> Array:
+def push(model: Smoke, dvelocity: Array, dboundary_velocity: Array) -> Array:
     """Return the tangent of the velocity; the map is linear."""
-    return forward(model, dvelocity, dboundary)
-
-
-class ApplySides(Function):
-    """Velocity [dim, *faces] with normal components at sides prescribed by boundary_velocity. Saves nothing."""
-
-    @staticmethod
-    def forward(ctx: Context, model: Smoke, velocity: Tensor, boundary_velocity: Tensor) -> Array:
-        ctx.model = model
-        return forward(model, velocity.data, boundary_velocity.data)
-
-    @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
-        return None, *pull(ctx.model, adj.data)
-
-    @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
-        return push(ctx.model, *tangents)
+    return forward(model, dvelocity, dboundary_velocity)
 
 
 def _prescribed_sides(model: Smoke) -> Iterator[tuple[int, tuple[Any, ...], bool]]:
@@ -70,3 +54,14 @@ def _prescribed_sides(model: Smoke) -> Iterator[tuple[int, tuple[Any, ...], bool
     for side, kind in enumerate(model.boundaries):
         if is_prescribed(model, side):
             yield side, side_index(model, side // 2, side), kind == "inflow"
+
+
+ApplySides = operation(
+    forward,
+    adjoint=pull,
+    tangent=push,
+    results={"prescribed_velocity": "velocity"},
+    name="ApplySides",
+    is_cheap=True,
+)
+"""Velocity [dim, *faces] with normal components at sides prescribed by boundary_velocity [2 dim, dim]."""

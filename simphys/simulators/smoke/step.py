@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from simphys.autograd import Tensor, tensor
+from simphys.autograd import Tensor
 
 from .advect import AdvectSmoke, AdvectVelocity
 from .buoyancy import Buoyancy
 from .diffuse import Diffuse
 from .model import Params, Smoke, State
-from .obstacle import Obstruct
+from .obstacle import NoDrag, obstruct
 from .project import Project
 from .sides import ApplySides
+from .source import AddSmoke
 
 
 def step(model: Smoke, params: Params, state: State, control: Tensor | None = None) -> State:
@@ -20,11 +19,13 @@ def step(model: Smoke, params: Params, state: State, control: Tensor | None = No
     velocity = AdvectVelocity.apply(model, state.velocity, params.boundary_velocity)
     velocity = Diffuse.apply(model, velocity, params.viscosity, params.boundary_velocity)
     velocity = Buoyancy.apply(model, velocity, state.smoke, params.buoyancy)
-    force = tensor(np.zeros(model.dim))
     if model.has_obstacle:
-        velocity, force = Obstruct.apply(model, velocity, params.obstacle)
+        velocity, force = obstruct(model, velocity, params.obstacle)
+    else:
+        force = NoDrag.apply(model, state.force)
     if not model.is_periodic:
         velocity = ApplySides.apply(model, velocity, params.boundary_velocity)
     velocity = Project.apply(model, velocity)
-    smoke = AdvectSmoke.apply(model, state.smoke, velocity, params.boundary_smoke) + model.dt * params.smoke_rate
+    smoke = AdvectSmoke.apply(model, state.smoke, velocity, params.boundary_smoke)
+    smoke = AddSmoke.apply(model, smoke, params.smoke_rate, model.dt)
     return State(velocity, smoke, force)
