@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 LONGEST = 12
 """Largest number of parameters that are not keyword-only, and of arguments by position in a call."""
 
-EXCEPTIONS: tuple[str, ...] = ("smoke/faces.py",)
+EXCEPTIONS: tuple[str, ...] = ()
 """Files in simphys/simulators that are not yet within it, to be taken off this list one by one."""
 
 

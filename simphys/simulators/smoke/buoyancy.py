@@ -17,33 +17,36 @@ import numpy as np
 from simphys.simulator import Array
 from simphys.substep import operation
 
-from .faces import add_mean, adj_mean
+from .faces import adj_mean, mean, own_index
 from .model import Smoke
 
 
 def forward(model: Smoke, velocity: Array, smoke: Array, buoyancy: Array, out: Array | None = None) -> Array:
     """Accelerate a velocity [dim, *faces] [m/s] by buoyancy [dim] of smoke [*cells]; `out` may be the velocity."""
-    return add_mean(model, velocity, smoke, _scale(model, buoyancy), sides=0.0, out=out)
+    out = np.empty_like(velocity) if out is None else out
+    if out is not velocity:
+        np.copyto(out, velocity)
+    for component, b in enumerate(buoyancy):
+        if b:
+            out[own_index(model, component)] += model.dt * b * mean(model, smoke, component, sides=0.0)
+    return out
 
 
 def pull(model: Smoke, smoke: Array, buoyancy: Array, adj_lifted_velocity: Array) -> tuple[Array, Array, Array]:
     """Return adj_velocity, adj_smoke and adj_buoyancy."""
-    adj = adj_lifted_velocity
-    adj_smoke = adj_mean(model, adj, _scale(model, buoyancy), sides=0.0)
-    ones = np.ones(model.dim, adj.dtype)
-    mean = add_mean(model, np.zeros_like(adj), smoke, ones, sides=0.0)
-    adj_buoyancy = model.dt * (adj * mean).reshape(model.dim, -1).sum(axis=1)
-    return adj, adj_smoke, adj_buoyancy.astype(adj.dtype)
+    adj_smoke, adj_buoyancy = np.zeros_like(smoke), np.zeros_like(buoyancy)
+    for component, b in enumerate(buoyancy):
+        g = adj_lifted_velocity[own_index(model, component)]
+        adj_buoyancy[component] = model.dt * (g * mean(model, smoke, component, sides=0.0)).sum()
+        if b:
+            adj_smoke += model.dt * b * adj_mean(model, g, component, sides=0.0)
+    return adj_lifted_velocity, adj_smoke, adj_buoyancy
 
 
 def push(model: Smoke, smoke: Array, buoyancy: Array, dvelocity: Array, dsmoke: Array, dbuoyancy: Array) -> Array:
     """Return the tangent of the velocity."""
-    moved = add_mean(model, dvelocity, dsmoke, _scale(model, buoyancy), sides=0.0)
-    return add_mean(model, moved, smoke, _scale(model, dbuoyancy), sides=0.0, out=moved)
-
-
-def _scale(model: Smoke, buoyancy: Array) -> Array:
-    return np.asarray(model.dt * buoyancy, buoyancy.dtype)
+    moved = forward(model, dvelocity, dsmoke, buoyancy)
+    return forward(model, moved, smoke, dbuoyancy, moved)
 
 
 Buoyancy = operation(

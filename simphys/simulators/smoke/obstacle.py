@@ -37,7 +37,7 @@ from simphys.numerics.element import element
 from simphys.simulator import Array
 from simphys.substep import operation, per_entry
 
-from .faces import add_mean, adj_mean
+from .faces import adj_mean, mean, own_index
 from .model import Smoke
 
 ETA = 0.01
@@ -77,11 +77,15 @@ def jvp_damp(u, phi, width, du, dphi):
 
 def face_distance(model: Smoke, obstacle: Array, out: Array) -> None:
     out.fill(0)
-    add_mean(model, out, obstacle, np.ones(model.dim, obstacle.dtype), sides=1.0, out=out)
+    for component in range(model.dim):
+        out[own_index(model, component)] = mean(model, obstacle, component, sides=1.0)
 
 
 def adj_face_distance(model: Smoke, adj_distance: Array) -> Array:
-    return adj_mean(model, adj_distance, np.ones(model.dim, adj_distance.dtype), sides=1.0)
+    adj_obstacle = np.zeros(model.cells, adj_distance.dtype)
+    for component in range(model.dim):
+        adj_obstacle += adj_mean(model, adj_distance[own_index(model, component)], component, sides=1.0)
+    return adj_obstacle
 
 
 def jvp_face_distance(model: Smoke, dobstacle: Array, out: Array) -> None:
