@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from .sequence_call import Call, Ends, Frame, Shared, State
 Slots = Mapping[str, Slot]
 
 
-class Text:
+class Text(ABC):
     """The text of a pass at a site."""
 
     def __init__(self, site: Site, op: Op, scope: Scope) -> None:
@@ -155,17 +156,17 @@ class Text:
 
     # --- the passes
 
+    @abstractmethod
     def forward(self, slots: Slots) -> None:
         """Write the results to slots."""
-        raise NotImplementedError
 
+    @abstractmethod
     def adjoint(self, work: Slots, given: Slots, running: Slots, targets: Slots) -> None:
         """Take the adjoints of the results, `given`, back to `running`; those of `targets` are added there."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tangent(self, work: Slots, results: Slots) -> None:
         """Take the tangents of the state to those of the results, along with the state in `work`."""
-        raise NotImplementedError
 
 
 def hidden_count(count: int, size: str) -> str:

@@ -204,10 +204,11 @@ def prove(sub_step: SubStep, place: int, random: np.random.Generator) -> Proof:
     if sub_step.node.function.jvp is None:
         return Proof(sub_step.name, sub_step.own, "", error, tolerance, None)
     difference = functools.partial(_tangent_difference, sub_step, place=place, seeds=seeds, direction=direction)
-    tangent_error, tangent_tolerance = abs(difference(sub_step.inputs)) / scale, DOT
+    own = difference(sub_step.inputs)
+    tangent_error, tangent_tolerance = abs(own) / scale, DOT
     if tangent_error > DOT:
         others = [difference(_round_inputs(sub_step.inputs, random)) for _ in range(NUDGES)]
-        rounding = float(np.ptp([difference(sub_step.inputs), *others])) / scale
+        rounding = float(np.ptp([own, *others])) / scale
         tangent_tolerance = max(DOT, min(10 * rounding, UNCERTAIN))
     return Proof(sub_step.name, sub_step.own, "", error, tolerance, tangent_error, tangent_tolerance)
 

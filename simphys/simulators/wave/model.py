@@ -104,7 +104,8 @@ class Wave(Model):
             if pair.count("periodic") == 1:
                 remedy = "Make both sides periodic, or neither."
                 raise InputError("Wave.boundaries", "opposite sides are periodic together", list(pair), remedy)
-            least = max(pair.count("absorbing") * self.layer, self.order)
+            layers = pair.count("absorbing")  # the differences of a single one end before the opposite side
+            least = max(layers * self.layer + (self.halo if layers == 1 else 0), self.order)
             if self.cells[axis] < least:
                 remedy = "Take more cells, a thinner layer or a lower order."
                 constraint = f"axis {axis} has at least {least} cells, to hold its absorbing layers and differences"

@@ -100,8 +100,11 @@ def _check_grid(grid: GridSection, simulator: WaveSimulator | None) -> Iterator[
             remedy = "Make both periodic, or neither; sides not listed are zero."
             yield _problem(key, "opposite sides are periodic together", named, remedy)
         order, layers = simulator.order if simulator is not None else 0, pair.count("absorbing") * grid.layer
+        layers += order // 2 if pair.count("absorbing") == 1 else 0
         if count < max(order, layers):
-            why = f"its absorbing layers take {layers} cells" if layers >= order else f"the order is {order}"
+            why = (
+                f"its layers and their differences take {layers} cells" if layers >= order else f"the order is {order}"
+            )
             constraint = f"must be at least {max(order, layers)}, as {why}"
             yield _problem(("grid", "cells", axis), constraint, count, "Give more cells.")
     if "absorbing" in kinds and grid.layer_frequency is None:

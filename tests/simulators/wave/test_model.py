@@ -33,6 +33,7 @@ def test_sides_are_zero_where_none_is_named() -> None:
         ({"boundaries": ("periodic", "zero", "zero", "zero")}, "opposite sides are periodic together"),
         ({"cells": (8, 7), "order": 8}, "axis 1 has at least 8 cells"),
         ({"cells": (5, 9), "boundaries": SIDES, **LAYERS}, "axis 0 has at least 6 cells"),
+        ({"cells": (9,), "order": 8, "boundaries": ("absorbing", "free"), **LAYERS, "layer": 6}, "at least 10 cells"),
         ({"boundaries": SIDES, **LAYERS, "layer": 0}, "width, speed and frequency are positive"),
         ({"boundaries": SIDES, **LAYERS, "layer_speed": 0.0}, "width, speed and frequency are positive"),
         ({"boundaries": SIDES, "layer": 3}, "width, speed and frequency are positive"),
