@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -19,13 +20,16 @@ def bind_fill_halo(
 ) -> Callable[[int], None]:
     """Bind `fill_halo(u_at)`, which continues a field [B, rows, size] beyond all sides, as far as `reach` cells.
 
-    Halos that are always 0 are left out: they are 0 from the start.
+    Cells of the halo that are always 0 are left out: they are 0 from the start.
     """
-    halo, cell, sign = _tabulate(layout, boundaries, reach)
-    if not halo.size:
-        return lambda u_at: None
-    known = {"halo": halo, "cell": cell, "sign": sign, "members": len(u), "count": halo.size}
-    return _compile(parallel).bind({**array_arguments({"u": u}), **known})
+    known = {**array_arguments({"u": u}), "members": len(u)}
+    launches = [_compile(parallel).bind({**known, **table}) for table in _tabulate(layout, boundaries, reach)]
+
+    def fill_halo(u_at: int) -> None:
+        for launch in launches:
+            launch(u_at)
+
+    return fill_halo
 
 
 @runtime.cached
@@ -33,25 +37,27 @@ def _compile(parallel: bool) -> TextLoop:
     body = [
         f"ti.loop_config(serialize={not parallel})",
         "for y in range(members * count):",
-        "    begin, e = y // count * u_stride + u_at, y % count",
-        "    u[begin + halo[e]] = sign[e] * u[begin + cell[e]]",
+        "    begin = y // count * u_stride + u_at + edge[y % count]",
+        "    for k in range(pairs):",
+        "        u[begin + halo[k]] = sign[k] * u[begin + cell[k]]",
     ]
-    arrays = {"u": "array_real", "sign": "array_real", "halo": "ints", "cell": "ints"}
-    return compile_loop("fill_halo", arrays, dict.fromkeys(("members", "count", "u_stride", "u_at"), "i32"), body, {})
+    arrays = {"u": "array_real", "sign": "array_real", "edge": "ints", "halo": "ints", "cell": "ints"}
+    numbers = dict.fromkeys(("members", "count", "pairs", "u_stride", "u_at"), "i32")
+    return compile_loop("fill_halo", arrays, numbers, body, {})
 
 
 @runtime.cached(maxsize=16)
-def _tabulate(layout: Layout, boundaries: tuple[str, ...], reach: int) -> tuple[Array, Array, Array]:
-    """Tabulate positions in the halo, those of the cells that they repeat, and signs."""
+def _tabulate(layout: Layout, boundaries: tuple[str, ...], reach: int) -> list[dict[str, Any]]:
+    """Tabulate, for each axis, the first cells along it, and how far behind these halo and repeated cells lie."""
     at, found = layout.view_cells(np.arange(layout.size)), []
     for axis, count in enumerate(layout.shape):
-        sides = boundaries[2 * axis : 2 * axis + 2]
-        if set(sides) <= {"absorbing", *["zero"] * (reach == 1)}:
-            continue
         steps = np.arange(1, reach + 1)
-        for i in (*-steps, *(count - 1 + steps)):
-            index, sign = fold(np.array([i]), count, *sides)
-            halo = np.take(at, [0], axis).reshape(-1) + i * layout.strides[axis]
-            found.append((halo, np.take(at, index, axis).reshape(-1), np.repeat(sign, halo.size)))
-    halo, cell, sign = (np.concatenate([*parts, []]) for parts in (zip(*found, strict=True) if found else [[]] * 3))
-    return halo.astype(np.int32), cell.astype(np.int32), sign.astype(runtime.real_dtype())
+        beyond = np.concatenate([-steps, count - 1 + steps])
+        index, sign = fold(beyond, count, *boundaries[2 * axis : 2 * axis + 2])
+        stride, there = layout.strides[axis], sign != 0
+        parts = np.take(at, 0, axis).reshape(-1), beyond[there] * stride, index[there] * stride
+        edge, halo, cell = (part.astype(np.int32) for part in parts)
+        signs = sign[there].astype(runtime.real_dtype())
+        table = {"edge": edge, "halo": halo, "cell": cell, "sign": signs, "count": edge.size, "pairs": halo.size}
+        found += [table] * bool(halo.size)
+    return found

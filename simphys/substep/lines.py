@@ -19,6 +19,8 @@ from simphys.simulator import Array
 from .layout import BLOCK
 from .text import indent, make_kernel, uses_name
 
+SHIFT = BLOCK.bit_length() - 1
+"""Bits of an index within a block."""
 INDEX = 2**30 - 1
 """Mask for indices of blocks."""
 STRIDE = 2**24 - 1
@@ -43,7 +45,7 @@ class LineLoop:
     moving: tuple[str, ...] = ()
     """Arrays whose offset x_at is given at each launch, in order."""
     profiles: tuple[str, ...] = ()
-    """Arrays along the axis of the slab, whose entries are named like x_n."""
+    """Arrays along the axis of the slab, whose entries are named like x_n; `mask` is 1 inside and 0 behind its ends."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +90,11 @@ def compile_lines(
     arrays |= {f"{name}_blocks": f"array_vector_{BLOCK}" for name in loop.results}
     used = [layout for layout in ("grid", "slab") if layout in layouts.values()]
     numbers = [*SIZES, *[f"{layout}{part}" for layout in used for part in ("_begin", "_1", "_2")]]
-    numbers += [f"{name}_stride" for name in layouts]
+    numbers += ["slab_stride", *[f"{name}_stride" for name in layouts]]
     lines = [
         *[f"{s} = line // lines2 * {s}_1 + line % lines2 * {s}_2 + {s}_begin" for s in used],
         *[
-            f"{name}_0 = {f'{name}_at + ' * (name in loop.moving)}member * {name}_stride + {layout}"
+            f"{name}_0 = {f'{name}_at + ' * (name in loop.moving)}member * {_stride(name, loop)} + {layout}"
             for name, layout in layouts.items()
         ],
         *[f"first = line // line_step % width & {INDEX}"] * (bool(loop.profiles) and not on_last_axis),
@@ -102,10 +104,11 @@ def compile_lines(
     block += [f"{name}_t = vector_{BLOCK}(0.0)" for name in loop.results]
     entry = [f"{name}_i = {name}_b + n" for name in layouts]
     along = f"((k * {BLOCK}) & {INDEX}) + n" if on_last_axis else "first"
-    entry += [f"{name}_n = {name}[{along}]" for name in loop.profiles]
+    # a line across the axis lies inside
+    entry += [f"{n}_n = {f'{n}[{along}]' if n != 'mask' or on_last_axis else '1.0'}" for n in loop.profiles]
     entry += [*loop.body, *[f"{name}_t[n] = {expression}" for name, expression in loop.results.items()]]
     block += [f"for n in range({BLOCK}):", *indent(entry)]
-    block += [f"{name}_blocks[{name}_b // {BLOCK}] = {name}_t" for name in loop.results]
+    block += [f"{name}_blocks[{name}_b >> {SHIFT}] = {name}_t" for name in loop.results]
     body = [
         f"ti.loop_config(serialize={not parallel})",
         f"for y in range(members * pieces * {spread}):",
@@ -116,6 +119,11 @@ def compile_lines(
     ]
     offsets = [f"{name}_at" for name in loop.moving]
     return compile_loop(loop.name, arrays, dict.fromkeys([*numbers, *offsets], "i32"), body, functions)
+
+
+def _stride(name: str, loop: LineLoop) -> str:
+    """Name of the distance between members; arrays of a slab that stay where they are have the same indices."""
+    return "slab_stride" if name in loop.slab and name not in loop.moving else f"{name}_stride"
 
 
 def array_arguments(arrays: Mapping[str, Array]) -> dict[str, Any]:

@@ -129,7 +129,8 @@ class GridLoops:
         place = self.slabs[number]
         numbers = place.reached if make is loops.adj_height else place.numbers
         loop = self._compile(make, (self.model.order,), place.on_last_axis)
-        return loop.bind({**self._work, **numbers, **self._profiles[number], **array_arguments(arrays)})
+        known = {**self._work, "slab_stride": self.memory, **numbers, **self._profiles[number]}
+        return loop.bind({**known, **array_arguments(arrays)})
 
     def bind_fill_halo(self, u: Array) -> Launch:
         """Bind `fill_halo(u_at)`, which continues a field beyond the sides."""
