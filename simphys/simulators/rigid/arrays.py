@@ -191,8 +191,6 @@ class Times(NamedTuple):
 
     h: Any
     """Time step [s]."""
-    span: Any
-    """Time from the forces to the end of the step [s]."""
     threshold: Any
     """Restitution threshold, or the slip speed [m/s]."""
     gain: Any

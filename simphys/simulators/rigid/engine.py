@@ -131,7 +131,7 @@ class RigidEngine(ArrayEngine):
             joints=Table(joints.links, joints.parts, joints.rows),
             free_rows=Table(free_rows.links, free_rows.parts, free_rows.rows),
             springs=springs(model),
-            times=Times(model.dt, model.span, threshold, model.joint_correction / model.dt),
+            times=Times(model.dt, threshold, model.joint_correction / model.dt),
         )
 
     @cached_property

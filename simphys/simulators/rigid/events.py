@@ -115,7 +115,7 @@ class _StepContacts:
         together = held >= most - len(self.pairs) * self.impulse_rounding
         self.at_edge = self.touch & at_limit & together & (slip <= self.speed_rounding) & (self.limit > 0)
         approach, is_impact = self.before[:, 0], status == IMPACT
-        left = np.where(is_impact, model.span - self.time, model.dt + gap / np.minimum(approach, -self.rest_speed))
+        left = np.where(is_impact, model.dt / 2 - self.time, model.dt + gap / np.minimum(approach, -self.rest_speed))
         at_end = ends & (is_impact | (approach < -self.rest_speed)) & (np.abs(left * approach) <= self.gap_rounding)
         passes = is_impact & (approach * approach <= self.speed_rounding * fastest)
         unmoved = np.abs(self.after[:, 0] - self.before[:, 0]) <= self.speed_rounding
@@ -146,7 +146,7 @@ def _step_events(
         own = [c for c in begun if now.pairs[c] == pair]
         speed = -now.before[own, 0]
         first = int(own[int(np.argmin(now.time[own]))])
-        time = start + float(np.clip(model.dt - model.span + now.time[first], 0, model.dt))
+        time = start + float(np.clip(model.dt / 2 + now.time[first], 0, model.dt))
         fast = bool(now.fast[own].any())
         reason = ""
         if np.any(np.abs(speed - now.rest_speed) <= now.speed_rounding):

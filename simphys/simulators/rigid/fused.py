@@ -116,7 +116,7 @@ def velocity_step(variant: Variant) -> Any:
         rows, impact, params = ti.static(member.rows, member.impact, member.params)
         candidates, joints, times = ti.static(constants.candidates, constants.joints, constants.times)
         system = ti.static(select_rows(constants.system, variant.impulses))
-        n, h, span, threshold = system.n, times.h, times.span, times.threshold
+        n, h, threshold = system.n, times.h, times.threshold
         for e in range(n * D):
             change.wrench[e] = 0.0
             change.shift[e] = 0.0
@@ -133,9 +133,9 @@ def velocity_step(variant: Variant) -> Any:
         if ti.static(variant.rows):
             if ti.static(variant.impulses):
                 contact_part = ti.static(rows_of_contacts(rows, system.NJ, W))
-                f.time_of_impact.time_of_impact(candidates, system, h, span, threshold, stage, change, contacts)
+                f.time_of_impact.time_of_impact(candidates, system, h, threshold, stage, change, contacts)
                 f.contact_rows.contact_rows(system, h, threshold, contacts, params, contact_part)
-                f.split_step.split_step(n, h, span, stage, change, contacts, impact)
+                f.split_step.split_step(n, h, stage, change, contacts, impact)
             else:
                 for b in range(n):
                     contacts.first[b] = -1.0
@@ -145,7 +145,7 @@ def velocity_step(variant: Variant) -> Any:
                 if ti.static(variant.impulses):
                     f.joint_constraints.joint_rows(joints, times.gain, impact, unused)
             f.mobility.mobility(system, rows, contacts, stage, impact, params)
-            f.phases.solve_phases(h, h - span, system, member)
+            f.phases.solve_phases(h, system, member)
         else:
             for e in range(n * D):
                 change.new[e] = change.twist[e]
@@ -211,7 +211,7 @@ def forward_kernel(variant: Variant) -> Any:
     ):  # fmt: skip
         ti.loop_config(serialize=not variant.parallel)
         for b in range(B):
-            n, A, h, span = constants.system.n, packed.A, constants.times.h, constants.times.span
+            n, A, h = constants.system.n, packed.A, constants.times.h
             work = ti.static(views(MEMBER, packed.work, b * packed.size, packed.layout))
             params = ti.static(views(PARAM_NAMES, packed.params, b * packed.P, packed.layout))
             solver = ti.static(work.solver._replace(order=View(packed.order, b * packed.order_size)))
@@ -222,8 +222,8 @@ def forward_kernel(variant: Variant) -> Any:
                 at = (b * rows + j) * n
                 old, new = ti.static(from_row(segment, at, dim), from_row(segment, at + n, dim))
                 control = ti.static(View(packed.control, (b * packed.T + first + j) * A))
-                to_stage(old, member, n, h - span)
+                to_stage(old, member, n, h / 2)
                 step(member, unused, control, A, constants)
-                move.drift(n, span, member.stage, member.change.new, member.change.shift, member.params, new)
+                move.drift(n, h / 2, member.stage, member.change.new, member.change.shift, member.params, new)
 
     return forward

@@ -96,15 +96,15 @@ def adj_velocity_step(variant: Variant) -> Any:
         rows, impact, params = ti.static(member.rows, member.impact, member.params)
         candidates, joints, times = ti.static(constants.candidates, constants.joints, constants.times)
         system = ti.static(select_rows(constants.system, variant.impulses))
-        n, h, span, threshold = system.n, times.h, times.span, times.threshold
+        n, h, threshold = system.n, times.h, times.threshold
 
         f.drift.adj(
-            n, span, stage, change.new, change.shift, params, adj_new, adj.stage, adj.change.new, adj.change.shift,
+            n, h / 2, stage, change.new, change.shift, params, adj_new, adj.stage, adj.change.new, adj.change.shift,
             adj.params,
         )  # fmt: skip
 
         if ti.static(variant.rows):
-            f.phases.adj(h, h - span, system, member, adj)
+            f.phases.adj(h, system, member, adj)
             f.mobility.adj(
                 system, rows, contacts, stage, impact, params, adj.rows, adj.contacts, adj.stage, adj.impact, adj.params
             )
@@ -216,7 +216,7 @@ def adjoint_kernel(variant: Variant) -> Any:
     ):  # fmt: skip
         ti.loop_config(serialize=not variant.parallel)
         for b in range(B):
-            n, A, h, span = constants.system.n, packed.A, constants.times.h, constants.times.span
+            n, A, h = constants.system.n, packed.A, constants.times.h
             m0 = b * packed.size
             work = ti.static(views(MEMBER, packed.work, m0, packed.layout))
             params = ti.static(views(PARAM_NAMES, packed.params, b * packed.P, packed.layout))
@@ -240,10 +240,10 @@ def adjoint_kernel(variant: Variant) -> Any:
                 for e in range(packed.layout[CLEAR], packed.layout[CLEAR + 1]):
                     packed.work[m0 + e] = 0.0
                 old = ti.static(from_row(segment, at, dim))
-                to_stage(old, member, n, h - span)
+                to_stage(old, member, n, h / 2)
                 step(member, unused, ti.static(View(packed.control, u0)), A, constants)
                 back(member, adj, adj_new, adj_joint_rows, ti.static(View(adj_control, u0)), A, constants)
-                back_to_start(old, member, n, h - span, adj, adj_stage)
+                back_to_start(old, member, n, h / 2, adj, adj_stage)
                 to = ti.static(from_row(adj_segment, (b * given + ti.select(dense, j, 0)) * n, dim))
                 move(n * dim, to.x, adj.stage.x, adj_new.x, dense)
                 move(n * rotations, to.q, adj.stage.q, adj_new.q, dense)

@@ -57,7 +57,7 @@ def jvp_velocity_step(variant: Variant) -> Any:
         drows, dimpact, dparams = ti.static(dmember.rows, dmember.impact, dmember.params)
         candidates, joints, times = ti.static(constants.candidates, constants.joints, constants.times)
         system = ti.static(select_rows(constants.system, variant.impulses))
-        n, h, span, threshold = system.n, times.h, times.span, times.threshold
+        n, h, threshold = system.n, times.h, times.threshold
         for e in range(n * D):
             dchange.wrench[e] = 0.0
             dchange.shift[e] = 0.0
@@ -88,7 +88,7 @@ def jvp_velocity_step(variant: Variant) -> Any:
                 if ti.static(variant.impulses):
                     f.joint_constraints.jvp(joints, times.gain, impact, dimpact, dunused)
             f.mobility.jvp(system, rows, contacts, stage, impact, params, drows, dcontacts, dstage, dimpact, dparams)
-            f.phases_tangent.jvp(h, h - span, system, member, dmember)
+            f.phases_tangent.jvp(h, system, member, dmember)
         else:
             for e in range(n * D):
                 dchange.new[e] = dchange.twist[e]
@@ -137,7 +137,7 @@ def tangent_kernel(variant: Variant) -> Any:
     ):  # fmt: skip
         ti.loop_config(serialize=not variant.parallel)
         for b in range(B):
-            n, A, h, span = constants.system.n, packed.A, constants.times.h, constants.times.span
+            n, A, h = constants.system.n, packed.A, constants.times.h
             work = ti.static(views(MEMBER, packed.work, b * packed.size, packed.layout))
             params = ti.static(views(PARAM_NAMES, packed.params, b * packed.P, packed.layout))
             solver = ti.static(work.solver._replace(order=View(packed.order, b * packed.order_size)))
@@ -153,12 +153,12 @@ def tangent_kernel(variant: Variant) -> Any:
                 at, dat, u = (b * rows + j) * n, (b * (steps + 1) + j) * n, (b * packed.T + first + j) * A
                 old, dold = ti.static(from_row(segment, at, dim), from_row(dsegment, dat, dim))
                 dnew = ti.static(from_row(dsegment, dat + n, dim))
-                to_stage(old, member, n, h - span)
-                jvp_to_stage(old, dold, member, dmember, n, h - span)
+                to_stage(old, member, n, h / 2)
+                jvp_to_stage(old, dold, member, dmember, n, h / 2)
                 step(member, unused, ti.static(View(packed.control, u)), A, constants)
                 jvp_step(member, dmember, dunused, ti.static(View(dpacked.control, u)), A, constants)
                 move.jvp(
-                    n, span, member.stage, member.change.new, member.change.shift, member.params,
+                    n, h / 2, member.stage, member.change.new, member.change.shift, member.params,
                     dmember.stage, dmember.change.new, dmember.change.shift, dmember.params, dnew,
                 )  # fmt: skip
 

@@ -131,11 +131,6 @@ class RigidBodies(Model):
         return {"position": "m", "orientation": turn, "velocity": "m/s", "angular_velocity": "rad/s"}
 
     @property
-    def span(self) -> float:
-        """Time from the evaluation of forces, in the middle of a step, to its end [s]."""
-        return self.dt / 2
-
-    @property
     def bodies(self) -> int:
         """Number of bodies, n."""
         return len(self.shapes)

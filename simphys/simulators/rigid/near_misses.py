@@ -38,7 +38,7 @@ def find_near_misses(model: RigidBodies, state: State, twist: Tensor, states: Ar
         found: Array = Contacts.apply(model, x_impact, q_impact)[0].data
         return found
 
-    begin, end, short = model.span - model.dt, model.span + OVER * model.dt, PLACES**0.5 * model.dt
+    begin, end, short = -model.dt / 2, (0.5 + OVER) * model.dt, PLACES**0.5 * model.dt
     first, last = gaps(begin), gaps(end)
     approaches, separates = gaps(begin + short) < first, gaps(end - short) < last
     fastest = (first - gaps(begin + short)) / short * model.dt

@@ -30,9 +30,9 @@ by the time of impact would then miss the change of these forces, for steps of a
 Impulses act at times t_1 ... t_3 after the forces, but velocities change as if all acted with the forces. Positions
 therefore need the correction `shift`, the sum of t P lambda,
 
-    t_1 = (s - 1) b      t_2 = s h - b, for contacts with an impact tau      t_3 = s b          b = h / 2
+    t_1 = (s - 1) h / 2      t_2 = (s - 1/2) h, for contacts with an impact tau      t_3 = s h / 2
 
-with b the time from the start of the step to the forces. Constraint impulses act together with the forces that they
+Constraint impulses act together with the forces that they
 balance: in the middle of their phase or at its beginning.
 
 Adjoint: the phases in reverse; the tangent is in phases_tangent.py. At u = 0 the target counts as the constant 0. A row
@@ -98,17 +98,17 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         return found
 
     @ti.func
-    def impulse_time(phase, s: real, h: real, before: real, is_impact: bool, tau: real) -> real:
+    def impulse_time(phase, s: real, h: real, is_impact: bool, tau: real) -> real:
         """Time at which an impulse acts."""
-        t = s * before
+        t = s * h / 2
         if phase < AT_IMPACT:
-            t = (s - 1.0) * before
+            t = (s - 1.0) * h / 2
         if phase == AT_IMPACT:
-            t = ti.select(is_impact, tau, s * h - before)
+            t = ti.select(is_impact, tau, (s - 0.5) * h)
         return t
 
     @ti.func
-    def solve_phases(h, before, system: ti.template(), member: ti.template()):
+    def solve_phases(h, system: ti.template(), member: ti.template()):
         contacts, rows, impact, solver = ti.static(member.contacts, member.rows, member.impact, member.solver)
         change, motion = ti.static(member.change, member.stage)
         n, NJ, N = system.n, system.NJ, system.NJ + system.M * dim
@@ -173,14 +173,14 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     tau = contacts.time[block - NJ]
                 total = real(0.0)
                 for phase in range(PHASES):
-                    total += impulse_time(phase, s, h, before, is_met, tau) * solver.impulse[phase * N + i]
+                    total += impulse_time(phase, s, h, is_met, tau) * solver.impulse[phase * N + i]
                 for side in range(2):
                     body = system.bodies[2 * block + side]
                     if body >= 0:
                         f.add(change.shift, body * D, total, solver.record, i * L + (2 + side) * D)
 
     @ti.func
-    def adj_solve_phases(h, before, system: ti.template(), member: ti.template(), adj_member: ti.template()):
+    def adj_solve_phases(h, system: ti.template(), member: ti.template(), adj_member: ti.template()):
         """Reverse all phases; the adjoint of the solver changes, in which that of the impulses is given."""
         contacts, rows, impact, solver = ti.static(member.contacts, member.rows, member.impact, member.solver)
         adj_contacts, adj_rows, adj_impact = ti.static(adj_member.contacts, adj_member.rows, adj_member.impact)
@@ -213,11 +213,11 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                         shift_offset = system.bodies[2 * block + side] * D
                         adj_total += f.dot(solver.record, P_offset, adj_change.shift, shift_offset)
                 for phase in range(PHASES):
-                    t, after = impulse_time(phase, s, h, before, is_met, tau), solver.impulse[phase * N + i]
+                    t, after = impulse_time(phase, s, h, is_met, tau), solver.impulse[phase * N + i]
                     total += t * after
                     impulse_k = phase * N + i
                     adj_solver.impulse[impulse_k] = adj_solver.impulse[impulse_k] + t * adj_total
-                    dt_ds = before
+                    dt_ds = h / 2
                     if phase == AT_IMPACT:
                         dt_ds = ti.select(is_met, 0.0, h)
                         if is_met:

@@ -67,7 +67,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
             dsolver.phase_target[N + i] = drebound - dlag
 
     @ti.func
-    def jvp_shift(h, before, system: ti.template(), member: ti.template(), dmember: ti.template()):
+    def jvp_shift(h, system: ti.template(), member: ti.template(), dmember: ti.template()):
         """Compute the tangent of the shift in a step with an impact."""
         contacts, impact, solver = ti.static(member.contacts, member.impact, member.solver)
         dcontacts, dimpact, dsolver = ti.static(dmember.contacts, dmember.impact, dmember.solver)
@@ -82,7 +82,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 dtau = dcontacts.time[block - NJ]
             total, dtotal = real(0.0), real(0.0)
             for phase in range(PHASES):
-                t, dt = step.impulse_time(phase, s, h, before, is_met, tau), before * ds
+                t, dt = step.impulse_time(phase, s, h, is_met, tau), h / 2 * ds
                 if phase == AT_IMPACT:
                     dt = ti.select(is_met, dtau, h * ds)
                 total += t * solver.impulse[phase * N + i]
@@ -94,7 +94,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     f.add(dmember.change.shift, side_body * D, total, dsolver.record, P)
 
     @ti.func
-    def jvp_solve_phases(h, before, system: ti.template(), member: ti.template(), dmember: ti.template()):
+    def jvp_solve_phases(h, system: ti.template(), member: ti.template(), dmember: ti.template()):
         """Solve all phases again, with tangents; the shift of `member` is not computed."""
         contacts, rows, solver, change = ti.static(member.contacts, member.rows, member.solver, member.change)
         motion, drows, dsolver = ti.static(member.stage, dmember.rows, dmember.solver)
@@ -143,6 +143,6 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
             dchange.new[e] = dsolver.speed[e]
             dchange.shift[e] = 0.0
         if phase_count > 1:
-            jvp_shift(h, before, system, member, dmember)
+            jvp_shift(h, system, member, dmember)
 
     return SimpleNamespace(jvp=jvp_solve_phases)

@@ -55,22 +55,22 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
     )
 
     @kernel
-    def forward(h: real, before: real, system: system_type, given: member):
+    def forward(h: real, system: system_type, given: member):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            f.solve_phases(h, before, system, given)
+            f.solve_phases(h, system, given)
 
     @kernel
-    def adjoint(h: real, before: real, system: system_type, given: saved, adj_given: adj_member):
+    def adjoint(h: real, system: system_type, given: saved, adj_given: adj_member):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            f.adj(h, before, system, given, adj_given)
+            f.adj(h, system, given, adj_given)
 
     @kernel
-    def tangent(h: real, before: real, system: system_type, given: member, dgiven: dmember):
+    def tangent(h: real, system: system_type, given: member, dgiven: dmember):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            tangents.jvp(h, before, system, given, dgiven)
+            tangents.jvp(h, system, given, dgiven)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
@@ -153,9 +153,9 @@ def _member(inputs: Sequence[Any], solver: arrays.Solver, *, states: Any = (None
 
 
 def _constants(model: RigidBodies) -> tuple[Any, ...]:
-    """Return the time step, the time from its start to the forces, and the rows."""
+    """Return the time step and the rows."""
     counts = model.bodies, model.joint_rows, model.contacts, model.sweeps
-    return model.dt, model.dt - model.span, flat(arrays.System(model.free, model.row_bodies, *counts))
+    return model.dt, flat(arrays.System(model.free, model.row_bodies, *counts))
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

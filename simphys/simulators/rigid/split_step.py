@@ -36,14 +36,12 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
 
     @ti.func
-    def split_step(
-        n, h, span, motion: ti.template(), change: ti.template(), contacts: ti.template(), impact: ti.template()
-    ):
+    def split_step(n, h, motion: ti.template(), change: ti.template(), contacts: ti.template(), impact: ti.template()):
         for b in range(n):
             tau, s, c = real(0.0), real(1.0), ti.cast(contacts.first[b], ti.i32)
             if c >= 0:
                 tau = contacts.time[c]
-                s = (tau + h - span) / h
+                s = (tau + h / 2) / h
             impact.fraction[b] = s
             at.put_vec(impact.x, b * dim, at.vec_of(motion.x, b) + tau * at.linear(change.twist, b))
             rotated = rotate.advance(at.rotation_of(motion.q, b), tau * at.angular(change.twist, b))
@@ -114,10 +112,10 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
     @kernel
     def forward(
-        n: ti.i32, h: real, span: real, motion: pose_type, change: twists, contacts: impacts, impact: met,
+        n: ti.i32, h: real, motion: pose_type, change: twists, contacts: impacts, impact: met,
     ):  # fmt: skip
         for _ in range(1):
-            f.split_step(n, h, span, motion, change, contacts, impact)
+            f.split_step(n, h, motion, change, contacts, impact)
 
     @kernel
     def adjoint(
@@ -159,7 +157,6 @@ class SplitStep(Function):
         _kernels(model).forward(
             model.bodies,
             model.dt,
-            model.span,
             flat(arrays.Motion(position, orientation)),
             flat(arrays.Change(twist=twist)),
             flat(arrays.Contacts(time=time, first=first)),

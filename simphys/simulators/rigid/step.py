@@ -54,7 +54,7 @@ def step(model: RigidBodies, params: Params, state: State, control: Tensor | Non
     """Advance `state` by one time step: forces, then impulses of joints and contacts, then motion."""
     solution = solve_step(model, params, state, control)
     x, q, _, _ = solution.stage.tensors()
-    return State(*Drift.apply(model, model.span, x, q, solution.twist, solution.shift, params.inertia))
+    return State(*Drift.apply(model, model.dt / 2, x, q, solution.twist, solution.shift, params.inertia))
 
 
 def solve_step(model: RigidBodies, params: Params, state: State, control: Tensor | None) -> StepSolution:
@@ -85,7 +85,7 @@ def compute_stage(model: RigidBodies, params: Params, state: State) -> State:
     x, q, v, w = state.tensors()
     twist = ops.concatenate([v, w], axis=1)
     no_shift = tensor(np.zeros(twist.shape, twist.dtype))
-    return State(*Drift.apply(model, model.dt - model.span, x, q, twist, no_shift, params.inertia))
+    return State(*Drift.apply(model, model.dt / 2, x, q, twist, no_shift, params.inertia))
 
 
 def sum_forces(

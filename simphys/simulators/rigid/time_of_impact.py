@@ -102,13 +102,12 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         candidates: ti.template(),
         system: ti.template(),
         h,
-        span,
         v_rest,
         motion: ti.template(),
         change: ti.template(),
         contacts: ti.template(),
     ):
-        begin = span - h
+        begin = -h / 2
         for search_pass in range(2):  # first the state of each candidate, then those at rest at the time of an impact
             for c in range(candidates.count):
                 i, j, start, saved_gap = candidates.body_a[c], candidates.body_b[c], c * 3 * dim, contacts.gap[c]
@@ -141,7 +140,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                     if stage == SEARCH:
                         found = ti.max(tau - g / ti.min(u, -1e-30), earliest)
                         is_last = ti.abs(found - tau) <= close * h or iterations == MAX_ITERATIONS
-                        if u >= 0 or found > span or found == earliest or (is_last and not is_valid):
+                        if u >= 0 or found > -begin or found == earliest or (is_last and not is_valid):
                             stage, tau = LAST, begin
                             if overlap:
                                 tau, state = 0.0, REST
@@ -345,11 +344,11 @@ def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 
     @kernel
     def forward(
-        candidates: candidates_type, system: blocks, h: real, span: real, v_rest: real,
+        candidates: candidates_type, system: blocks, h: real, v_rest: real,
         motion: pose_type, change: twists, contacts: found,
     ):  # fmt: skip
         for _ in range(1):
-            f.time_of_impact(candidates, system, h, span, v_rest, motion, change, contacts)
+            f.time_of_impact(candidates, system, h, v_rest, motion, change, contacts)
 
     @kernel
     def adjoint(
@@ -394,7 +393,6 @@ class TimeOfImpact(Function):
         _kernels(model).forward(
             *_constants(model),
             model.dt,
-            model.span,
             model.rest_speed,
             flat(arrays.Motion(x, q)),
             flat(arrays.Change(twist=twist)),
