@@ -55,15 +55,15 @@ class Slot(NamedTuple):
     @property
     def by_component(self) -> bool:
         """True if its vectors lie in memory component by component."""
-        if self.value.components_first:
-            return True
+        if self.value.components_first or self.value.is_flat:
+            return self.value.components_first
         by_kind = {"sum": False, "adjoint": self.value.adjoint_by_component}
         return by_kind.get(self.kind, self.value.by_component)
 
     @property
     def memory_element(self) -> Shape:
         """Shape of an element in memory."""
-        return () if self.by_component else self.value.element
+        return () if self.by_component or self.value.is_flat else self.value.element
 
     @property
     def memory_count(self) -> int:
@@ -80,6 +80,13 @@ class Place(NamedTuple):
     by_component: bool = False
     """True for an array of numbers: all first components of the vectors, then all second ones, as sums over elements
     want. False for an array of vectors."""
+    is_flat: bool = False
+    """True for an array of numbers, one vector after the other."""
+
+    @property
+    def is_whole(self) -> bool:
+        """True if an entry of the array is an element."""
+        return not self.by_component and not self.is_flat
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +102,8 @@ class Action:
     """True if an element takes so long that a few are worth a thread."""
     width: int = 1
     """Elements that are computed together, before any of them is stored."""
+    is_long: bool = False
+    """True if its body is so long that it is compiled with reduced optimization."""
     clears: Slot | None = None
     """Slot of the workspace that the action sets to zero, if that is all it does."""
     call: Callable[[Arrays, Moment], None] | None = None
@@ -183,7 +192,7 @@ class Site:
         """Expression of an element at another index."""
         place = self._places[slot]
         addresses = _addresses(place, view, index)
-        return build_element([f"{place.array}[{at}]" for at in addresses], view.element, whole=not place.by_component)
+        return build_element([f"{place.array}[{at}]" for at in addresses], view.element, whole=place.is_whole)
 
     def load_component(self, slot: Slot, view: View, index: str, component: int) -> str:
         """Expression of a component of an element at another index, of a vector that lies component by component."""
@@ -199,7 +208,7 @@ class Site:
         """Set the element at any index at once, in a body whose parts run in order."""
         place = self._places[slot]
         name = self.assign("put", expression)
-        parts = split_element(name, view.element, whole=not place.by_component)
+        parts = split_element(name, view.element, whole=place.is_whole)
         for at, part in zip(_addresses(place, view, index), parts, strict=True):
             self.line(f"{place.array}[{at}] = {part}")
 
@@ -213,7 +222,7 @@ class Site:
         All are read before one is written, which is faster. If two are the same element, their contributions cancel.
         """
         place, held = self._places[slot], []
-        parts = split_element(expression, view.element, whole=not place.by_component)
+        parts = split_element(expression, view.element, whole=place.is_whole)
         for sign, index in ends:
             for at, part in zip(_addresses(place, view, index), parts, strict=True):
                 before = self.fresh("before")
@@ -224,14 +233,14 @@ class Site:
     def set_at(self, slot: Slot, view: View, index: str, expression: str) -> None:
         """Set the element at another index."""
         place = self._places[slot]
-        parts = split_element(expression, view.element, whole=not place.by_component)
+        parts = split_element(expression, view.element, whole=place.is_whole)
         for at, part in zip(_addresses(place, view, index), parts, strict=True):
             self.stores.append(f"{place.array}[{at}] = {part}")
 
     def add_at_guarded(self, slot: Slot, view: View, sign: str, index: str, expression: str) -> None:
         """Add to the element at another index, unless that is negative."""
         place = self._places[slot]
-        parts = split_element(expression, view.element, whole=not place.by_component)
+        parts = split_element(expression, view.element, whole=place.is_whole)
         self.stores.append(f"if {index} >= 0:")
         for at, part in zip(_addresses(place, view, index), parts, strict=True):
             self.stores.append(f"    {place.array}[{at}] = {place.array}[{at}] {sign} {part}")
@@ -242,7 +251,7 @@ class Site:
         for slot, view in self._pending.items():
             place = self._places.get(slot)
             if place is not None and last[place] is slot:
-                parts = split_element(self._known[slot], view.element, whole=not place.by_component)
+                parts = split_element(self._known[slot], view.element, whole=place.is_whole)
                 for at, part in zip(_addresses(place, view, self.index), parts, strict=True):
                     self.stores.append(f"{place.array}[{at}] = {part}")
 
@@ -285,7 +294,9 @@ def zero_element(shape: Shape) -> str:
 def _addresses(place: Place, view: View, index: str) -> list[str]:
     """Expressions of the positions of an element in its array: one, or one for each component."""
     base = "" if place.offset == "0" else f"{place.offset} + "
-    if not place.by_component or not view.element:
+    if place.is_whole or not view.element:
         return [f"{base}{index}"]
+    if place.is_flat:
+        return [f"{base}{view.components} * ({index}) + {c}" for c in range(view.components)]
     size = size_name(view.domain)
     return [f"{base}{c} * {size} + {index}" if c else f"{base}{index}" for c in range(view.components)]

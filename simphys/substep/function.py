@@ -44,8 +44,8 @@ class Substep(Function):
             return super().apply(*inputs)
         taken = _by_parameter(pattern, values)
         made = {n: _as_input(pattern, n, given, recording) for n, given in zip(names, taken, strict=True)}
-        outputs = recording.add(pattern.make_op(model, made))
-        return outputs if len(outputs) > 1 else outputs[0]
+        outputs = _visible(pattern, recording.add(pattern.make_op(model, made)))
+        return tuple(outputs) if len(outputs) > 1 else outputs[0]
 
     @staticmethod
     def forward(ctx: Context, model: Any, *inputs: Any) -> Any:
@@ -53,7 +53,11 @@ class Substep(Function):
         ctx.model, ctx.applied = model, _apply(pattern, model, inputs)  # which does not keep the model alive
         results = run_pass(ctx.applied.op, "forward", _arrays(ctx, "value", inputs))
         ctx.save_for_backward(*inputs, *(results if pattern.reads_results else ()))
-        return _as_result(results)
+        visible = _visible(pattern, results)
+        for number in pattern.fixed_results:
+            visible[number] = Tensor(visible[number])
+        ctx.mark_non_differentiable(*[visible[number] for number in pattern.fixed_results])
+        return _as_result(visible)
 
     @staticmethod
     def backward(ctx: Context, *adjoints: Tensor) -> tuple[Any, ...]:
@@ -70,7 +74,9 @@ class Substep(Function):
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> Any:
         given = _arrays(ctx, "value", ctx.saved_tensors) | _arrays(ctx, "tangent", tangents)
-        return _as_result(run_pass(ctx.applied.op, "tangent", given))
+        pattern: Pattern = ctx.applied.op.pattern
+        found = run_pass(ctx.applied.op, "tangent", given)
+        return _as_result([None if number in pattern.fixed_results else dy for number, dy in enumerate(found)])
 
 
 class _Applied(NamedTuple):
@@ -118,11 +124,16 @@ def _apply_anew(pattern: Pattern, model: Any, inputs: Sequence[Any]) -> _Applied
     return _Applied(pattern.make_op(model, values), tuple(arrays))
 
 
+def _visible(pattern: Pattern, results: Sequence[Any]) -> list[Any]:
+    """Leave out the results that only the sub-step itself reads."""
+    return list(results[: len(results) - pattern.hidden_results])
+
+
 def _as_input(pattern: Pattern, name: str, given: Any, recording: Recording) -> Value | float:
     """Make the value of an argument while a step is recorded."""
     field = pattern.sources[name].field
     if isinstance(given, Symbol):
-        if name not in pattern.varying:
+        if pattern.sources[name].kind == "constant":
             raise InputError(pattern.name, f"{field} is a constant", given.value.name, "Declare it as an array.")
         return given.value
     if isinstance(given, Tensor):
@@ -151,5 +162,5 @@ def _data(given: Any) -> Array:
     return given.data if isinstance(given, Tensor) else np.asarray(given)
 
 
-def _as_result(arrays: list[Array]) -> Any:
+def _as_result(arrays: list[Any]) -> Any:
     return tuple(arrays) if len(arrays) > 1 else arrays[0]

@@ -37,6 +37,8 @@ class _Prepared:
     """Name of the array of each argument, None for a workspace, with its shape: its elements along the first axis.
     True for an array that the loops take component by component."""
     results: tuple[tuple[Name, Shape], ...]
+    changed: frozenset[Name]
+    """Arrays among those given that the loops overwrite."""
     relations: tuple[str, ...]
     numbers: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -58,6 +60,7 @@ def run_pass(op: Op, name: Pass, given: Arrays, *, alike: bool = False) -> list[
     real = runtime.real_dtype()
     made = {key: np.zeros(shape, real) for key, shape in prepared.results}
     known = {**given, **made}
+    known |= {key: known[key].copy() for key in prepared.changed}
     arrays = [
         np.zeros(shape, real) if key is None else _arrange(known[key], shape, by_component=by_component)
         for key, shape, by_component in prepared.arrays
@@ -121,21 +124,26 @@ def _compile(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
     if name == "adjoint":
         scope.started |= {Slot("adjoint", value) for value in op.outputs}
     kind: Any = {"forward": "value", "adjoint": "adjoint", "tangent": "tangent"}[name]
-    results = [Slot(kind, value) for value in (varying if name == "adjoint" else op.outputs)]
+    outputs = op.outputs[: len(op.outputs) - op.pattern.hidden_results] if name == "tangent" else op.outputs
+    results = [Slot(kind, value) for value in (varying if name == "adjoint" else outputs)]
     scope.kept |= set(results)
     run: Callable[[Op, Scope], None] = getattr(op.pattern, name)
     run(op, scope)
     groups = schedule(scope.actions)
     inside = find_locals(groups, names)
-    memory = dict.fromkeys([*results, *[slot for group in groups for slot in sorted(group.slots() - inside, key=str)]])
+    filled = [slot for slot in results if slot.value.size]
+    memory = dict.fromkeys([*filled, *[slot for group in groups for slot in sorted(group.slots() - inside, key=str)]])
     taken = [slot for slot in results if not slot.value.components_first]
     assert not any([slot.by_component for slot in taken]), "results are arrays of vectors"
-    places = {slot: Place(f"a{number}", "0", slot.by_component) for number, slot in enumerate(memory)}
+    places = {
+        slot: Place(f"a{number}", "0", slot.by_component, slot.value.is_flat) for number, slot in enumerate(memory)
+    }
     cpu = not runtime.settings().on_gpu
     body = []
     for group in groups:
         body += launch_lines(group, places, {}, parallel=parallel, batched=False, cpu=cpu)
-    domains = [*[view.domain for view in op.views.values()], *domains_of(groups)]
+    seen = [*op.views.values(), *[slot.value.view for slot in memory if slot.value.view is not None]]
+    domains = [*[view.domain for view in seen], *domains_of(groups)]
     sizes = {f"n_{domain.name}": domain.size for domain in domains if uses_name(body, f"n_{domain.name}")}
     parameters = {
         **{places[slot].array: f"array_{element_name(slot.memory_element)}" for slot in memory},
@@ -157,6 +165,7 @@ def _compile(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
         kernel,
         tuple([(names.get(slot), *_arrangement(slot)) for slot in memory]),
         tuple([(names[slot], slot.value.shape) for slot in results]),
+        frozenset([names[slot] for group in groups for slot in group.writes if slot in names and slot not in results]),
         tuple([next(n for n, a in op.relations.items() if a is array) for array in scope.relations.values()]),
         tuple([key.removeprefix(f"{op.outputs[0].name}_") for key in scope.numbers]),
         tuple(sizes.values()),
@@ -169,7 +178,7 @@ def _arrangement(slot: Slot) -> tuple[Shape, bool]:
     An array that has its components first is taken as it is.
     """
     value = slot.value
-    if value.components_first:
+    if value.components_first or value.is_flat:
         return (value.size,), False
     return (value.count, *value.element), slot.by_component
 

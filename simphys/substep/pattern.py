@@ -85,6 +85,15 @@ class Pattern(ABC):
     idle: Mapping[str, str] = MappingProxyType({})
     """For an input, another one that is the result wherever the first is zero."""
 
+    is_complex = False
+    """True if it takes long to compile: engines then have one kernel for all choices of wanted gradients."""
+
+    hidden_results = 0
+    """Number of the last results, which only its own adjoint and tangent read."""
+
+    fixed_results: tuple[int, ...] = ()
+    """Numbers of the results that no gradient flows to."""
+
     @property
     def has_tangent(self) -> bool:
         """True if it has a tangent."""

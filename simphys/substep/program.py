@@ -54,6 +54,8 @@ class Value:
     """True if its vectors, and its tangent's, lie in memory component by component, as sums over all elements want."""
     adjoint_by_component: bool = False
     """True if the vectors of its adjoint do."""
+    is_flat: bool = False
+    """True if it lies in memory as numbers, vector by vector, as routines take it; so do its adjoint and tangent."""
 
     @property
     def size(self) -> int:
@@ -77,7 +79,7 @@ class Value:
     @property
     def memory_element(self) -> Shape:
         """Shape of an element in memory."""
-        return () if self.by_component or self.components_first else self.element
+        return () if self.is_flat or self.by_component or self.components_first else self.element
 
     @property
     def memory_count(self) -> int:
@@ -106,6 +108,8 @@ class Op:
     """Index arrays that the pattern reads, by name."""
     onto: Domain | None = None
     """Index set of the results, where it is not that of the loop."""
+    extra: Any = None
+    """Anything that the pattern itself wants to know again."""
     variant: Hashable = None
     """Anything else that the text of its loops depends on, such as which axes of a grid are periodic."""
     model: ref[Any] | None = None

@@ -35,6 +35,7 @@ def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> 
         value.by_component = results[name].by_component = value.by_component or results[name].by_component
         results[name].adjoint_by_component = False
     _require_rows(recording.ops)
+        value.is_flat = results[name].is_flat = value.is_flat or results[name].is_flat
     return Program(tuple(recording.ops), state_values, param_values, control, results)
 
 

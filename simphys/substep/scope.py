@@ -64,7 +64,7 @@ class Scope:
         for known, other in self.relations.items():
             if other is array:
                 return known
-        key = f"{self._key(op)}_{name}"
+        key = f"{self._key(op)}_{name.replace('.', '_')}"
         self.relations[key] = array
         return key
 

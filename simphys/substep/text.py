@@ -145,12 +145,17 @@ def domains_of(groups: Sequence[Group]) -> list[Domain]:
 
 
 def acts_on_whole(groups: Sequence[Group]) -> bool:
-    """True if no loop goes over elements: all of them act on the system as a whole, and none goes over parts of it."""
+    """True if no loop goes over elements: all of them act on the system as a whole, and none goes over parts of it.
+
+    Long ones decide for all.
+    """
+    if any([action.is_long for group in groups for action in group.actions]):
+        return True
     return all([group.domain == WHOLE and not group.heavy for group in groups])
 
 
 def index_type(array: Array) -> str:
-    """Type of an index array, or of a row of weights, as a parameter of a kernel."""
+    """Type of an index array, of a row of weights, or of numbers of the model, as a parameter of a kernel."""
     if array.dtype.kind == "f":
         return "array_real"
     return "ints" if array.ndim == 1 else "pairs"
@@ -195,12 +200,17 @@ def _compile(
 
 
 def find_written(text: str) -> frozenset[str] | None:
-    """Find the arrays that a kernel's text writes; None if it passes one to a function, which may write it, too."""
+    """Find the arrays that a kernel's text writes; None if it passes one to a function, which may write it, too.
+
+    Functions take arrays as regions, to be read, and targets, which they write, see routine.py.
+    """
     head, _, body = text.partition("\n")
+    targets = set(re.findall(r"\bTarget\((\w+)", body))
+    body = re.sub(r"\b(Region|Target)\(\w+", "", body)
     arrays = set(re.findall(r"(\w+): (?:array_|ints|pairs)", head))
     if any([word in arrays for word in re.findall(r"\b(\w+)\b(?!\[)", body)]):
         return None
-    return frozenset(re.findall(r"^ *(\w+)\[", body, re.MULTILINE)) & arrays
+    return frozenset(targets | set(re.findall(r"^ *(\w+)\[", body, re.MULTILINE))) & arrays
 
 
 def _element_type(name: str, real: Any) -> Any:

@@ -61,9 +61,12 @@ class GeneratedEngine(Engine):
         self.model = model
         self._program, self._prologue = recorded.program, recorded.prologue
         self._batch, self._needs = batch, needs
+        self._is_complex = recorded.is_complex
         self._alike = deterministic
         """True if results do not depend on the number of threads, not even by rounding."""
         self._given = params if control is None else {**params, "control": control}
+        self._planned = frozenset(self._given) if self._is_complex else needs
+        """Names of the parameters, and "control", whose adjoints are computed."""
         self._steps = 0 if control is None else control.shape[-1 - len(model.control_shape() or ())]
         self._tangents = tangents or {}
         shapes = dict(model.param_shapes())
@@ -79,7 +82,7 @@ class GeneratedEngine(Engine):
         variant = Variant(batched=batch > 1, own=frozenset(own), gathers=gathers, alike=self._alike)
         zeros = self._find_zeros()
         parallel = self._is_parallel(gathers=gathers)
-        self._plan = recorded.plan(variant, parallel=parallel, needs=needs, zeros=zeros)
+        self._plan = recorded.plan(variant, parallel=parallel, needs=self._planned, zeros=zeros)
         self._carried = {each.name: each.old for each in self._plan.carried}
         self._sums: Any = None
         self.notes: dict[str, Any] = {}
@@ -103,7 +106,7 @@ class GeneratedEngine(Engine):
         chosen = runtime.settings()
         if self._program.has_operations:
             return True
-        if all([op.pattern.is_serial for op in self._program.ops]):
+        if self._is_complex or all([op.pattern.is_serial for op in self._program.ops]):
             return False
         if chosen.on_gpu:
             return sum([op.domain.size for op in self._program.ops]) > GPU_SERIAL
@@ -122,6 +125,8 @@ class GeneratedEngine(Engine):
 
     def _find_zeros(self) -> frozenset[str]:
         """Find the parameters that are zero, and whose adjoint and tangent nobody wants."""
+        if self._is_complex:
+            return frozenset()
         unused = self._given.keys() - self._needs - self._tangents.keys()
         return frozenset([n for n in unused if n in self._program.params and not self._given[n].any()])
 
@@ -137,7 +142,7 @@ class GeneratedEngine(Engine):
         numbers += self._carried_rows(steps) * sum([value.size for value in self._carried.values()])
         numbers += max([op.pattern.work_numbers(op) for op in self._program.ops if op.pattern.on_host], default=0)
         numbers += layout.part_numbers("work") + ahead.part_numbers("work") + layout.part_numbers("sums")
-        if "control" in self._needs:
+        if "control" in self._planned:
             numbers += math.prod(self._shapes["control"])
         if dense and on_gpu:
             numbers += (steps + 1) * state
@@ -276,7 +281,7 @@ class GeneratedEngine(Engine):
     def _sum_arrays(self, layout: Layout) -> dict[str, Any]:
         if self._sums is None:
             self._sums = self._parts(layout, "sums")
-            if "control" in self._needs:
+            if "control" in self._planned:
                 zeros = np.zeros((self._batch, *self._shapes["control"]), runtime.real_dtype())
                 self._sums["adj_control"] = to_device(zeros, layout.elements["adj_control"])
         return self._sums

@@ -56,7 +56,7 @@ class Layout:
 
     def place(self, slot: Slot, array: str, offset: str) -> None:
         """Place a slot in an array of its elements."""
-        self.places[slot] = Place(f"{ARRAY}{array}", offset, slot.by_component)
+        self.places[slot] = Place(f"{ARRAY}{array}", offset, slot.by_component, slot.value.is_flat)
         self.elements[array] = slot.memory_element
 
     def part_numbers(self, kind: str) -> int:

@@ -68,6 +68,11 @@ def pack(
     changes = {
         f"{ARRAY}{array}[": f"{ARRAY}{name}[start_{array} + " for name, members in groups.items() for array in members
     }
+    changes |= {
+        f"Region({ARRAY}{array}, ": f"Region({ARRAY}{name}, start_{array} + "
+        for name, members in groups.items()
+        for array in members
+    }
     text = _replace(body, changes, r"\b({})")
     text = _replace(text, {name: f"{INTEGERS}[{number}]" for number, name in enumerate(integers)}, r"\b({})\b")
     together = {f"{ARRAY}{name}": f"array_{name.removeprefix('inputs_')}" for name in groups}

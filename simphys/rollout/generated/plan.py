@@ -71,6 +71,11 @@ class Recorded:
         return 1 + sum([op.pattern.count_rounds(op) for op in self.program.ops])
 
     @property
+    def is_complex(self) -> bool:
+        """True if a sub-step takes long to compile, so that one plan serves all rollouts."""
+        return any([op.pattern.is_complex for op in self.program.ops])
+
+    @property
     def is_long(self) -> bool:
         """True if the step is too long for one kernel."""
         return len(self.program.ops) > LONG
@@ -172,7 +177,7 @@ class EnginePlan:
         variant, key = replace(self.key.variant, gathers=self._program.has_operations), self.key
         made = self._recorded.tangents.setdefault((variant, parallel, key.precision, key.arch), {})
         chosen = moving, key.zeros
-        if chosen not in made and len(made) >= OWN_TANGENTS:
+        if chosen not in made and len(made) >= (0 if self._recorded.is_complex else OWN_TANGENTS):
             control = () if self._program.control is None else ("control",)
             chosen = frozenset([*self._program.params, *control]), frozenset()
         if chosen not in made:

@@ -49,7 +49,7 @@ class Places(Mapping[Slot, Place]):
                 text += f" + first * {name}_first"
             self.offsets[f"{name}_at"] = text
         name = self.named[place]
-        return Place(name, f"{name}_at", place.by_component)
+        return Place(name, f"{name}_at", place.by_component, place.is_flat)
 
     def __iter__(self) -> Any:
         return iter(self._layout.places)

@@ -1,6 +1,8 @@
 """Rigid bodies with contacts and joints. Start with step.py, the nested step; rows.py lists the arrays it passes on."""
 
-from .engine import RigidEngine
+from simphys.rollout.generated import engine_of
+
+from .checks import check_params
 from .events import find_events
 from .joint import WORLD, Joint, Spring
 from .model import Params, RigidBodies, State
@@ -21,4 +23,4 @@ __all__ = [
     "step",
 ]
 
-RigidBodies.bind(step=step, engine=RigidEngine, events=find_events)
+RigidBodies.bind(step=step, engine=engine_of(step), check=check_params, events=find_events)

@@ -38,16 +38,12 @@ import functools
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
-import numpy as np
-
-from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
+from simphys.substep.routine import Arrays, routine
 
-from . import arrays, rows
-from .arrays import flat
-from .model import RigidBodies
-from .nested import zeros_like
+from . import rows
+from .arrays import SETTING
 
 
 @functools.cache
@@ -118,201 +114,112 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         return own
 
     @ti.func
-    def velocity(motion: ti.template(), body, r):
+    def velocity(x: ti.template(), body, r):
         """Velocity of a body's point at r."""
-        return at.vec_of(motion.v, body) + rotate.cross(at.spin_of(motion.w, body), r)
+        return at.vec_of(x.velocity, body) + rotate.cross(at.spin_of(x.angular_velocity, body), r)
 
     @ti.func
-    def compliant(
-        candidates: ti.template(),
-        v_s,
-        contacts: ti.template(),
-        motion: ti.template(),
-        params: ti.template(),
-        change: ti.template(),
-    ):
-        for i in range(candidates.count):
-            g = contacts.gap[i]
+    def compliant(model: ti.template(), x: ti.template()):
+        at.clear(x.wrench, model.bodies)
+        for i in range(model.candidates.count):
+            g = x.gap[i]
             if g < 0:
-                a, b, start = candidates.body_a[i], candidates.body_b[i], i * 3 * dim
-                n = at.vec_at(contacts.frame, start)
-                a_a = at.vec_at(contacts.frame, start + dim) - (g / 2) * n
-                a_b = at.vec_at(contacts.frame, start + 2 * dim) + (g / 2) * n
-                u = velocity(motion, a, a_a) - velocity(motion, b, a_b)
+                a, b, start = model.candidates.body_a[i], model.candidates.body_b[i], i * 3 * dim
+                n = at.vec_at(x.frame, start)
+                a_a = at.vec_at(x.frame, start + dim) - (g / 2) * n
+                a_b = at.vec_at(x.frame, start + 2 * dim) + (g / 2) * n
+                u = velocity(x, a, a_a) - velocity(x, b, a_b)
                 F = f.force(
                     -g,
                     n,
                     u,
-                    pair_friction(params.friction, a, b),
-                    params.contact_stiffness[0],
-                    params.contact_damping[0],
-                    v_s,
+                    pair_friction(x.friction, a, b),
+                    x.contact_stiffness[0],
+                    x.contact_damping[0],
+                    model.slip_speed,
                 )
-                at.add_twist(change.wrench, a, F, rotate.moment(a_a, F))
-                at.add_twist(change.wrench, b, -F, -rotate.moment(a_b, F))
+                at.add_twist(x.wrench, a, F, rotate.moment(a_a, F))
+                at.add_twist(x.wrench, b, -F, -rotate.moment(a_b, F))
 
     @ti.func
-    def adj_compliant(
-        candidates: ti.template(),
-        v_s,
-        contacts: ti.template(),
-        motion: ti.template(),
-        params: ti.template(),
-        adj_change: ti.template(),
-        adj_contacts: ti.template(),
-        adj_motion: ti.template(),
-        adj_params: ti.template(),
-    ):
-        for i in range(candidates.count):
-            d = contacts.gap[i]
+    def adj_compliant(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+        for i in range(model.candidates.count):
+            d = x.gap[i]
             if d < 0:
-                a, b, start = candidates.body_a[i], candidates.body_b[i], i * 3 * dim
-                n = at.vec_at(contacts.frame, start)
-                a_a = at.vec_at(contacts.frame, start + dim) - (d / 2) * n
-                a_b = at.vec_at(contacts.frame, start + 2 * dim) + (d / 2) * n
-                u = velocity(motion, a, a_a) - velocity(motion, b, a_b)
-                mu_i = pair_friction(params.friction, a, b)
-                F = f.force(-d, n, u, mu_i, params.contact_stiffness[0], params.contact_damping[0], v_s)
+                a, b, start = model.candidates.body_a[i], model.candidates.body_b[i], i * 3 * dim
+                n = at.vec_at(x.frame, start)
+                a_a = at.vec_at(x.frame, start + dim) - (d / 2) * n
+                a_b = at.vec_at(x.frame, start + 2 * dim) + (d / 2) * n
+                u = velocity(x, a, a_a) - velocity(x, b, a_b)
+                mu_i = pair_friction(x.friction, a, b)
+                F = f.force(-d, n, u, mu_i, x.contact_stiffness[0], x.contact_damping[0], model.slip_speed)
 
-                h_a, h_b = at.angular(adj_change.wrench, a), at.angular(adj_change.wrench, b)
-                g = at.linear(adj_change.wrench, a) - at.linear(adj_change.wrench, b)
+                h_a, h_b = at.angular(adj_x.wrench, a), at.angular(adj_x.wrench, b)
+                g = at.linear(adj_x.wrench, a) - at.linear(adj_x.wrench, b)
                 g += rotate.cross(h_a, a_a) - rotate.cross(h_b, a_b)
                 g_p, g_n, g_u, g_mu, g_k, g_c = f.adj(
-                    -d, n, u, mu_i, params.contact_stiffness[0], params.contact_damping[0], v_s, g
+                    -d, n, u, mu_i, x.contact_stiffness[0], x.contact_damping[0], model.slip_speed, g
                 )
-                g_a = rotate.adj_cross(h_a, F) + rotate.adj_cross(at.spin_of(motion.w, a), g_u)
-                g_b = -rotate.adj_cross(h_b, F) - rotate.adj_cross(at.spin_of(motion.w, b), g_u)
+                g_a = rotate.adj_cross(h_a, F) + rotate.adj_cross(at.spin_of(x.angular_velocity, a), g_u)
+                g_b = -rotate.adj_cross(h_b, F) - rotate.adj_cross(at.spin_of(x.angular_velocity, b), g_u)
 
                 half = (g_b - g_a) / 2
-                adj_contacts.gap[i] = adj_contacts.gap[i] - g_p + n.dot(half)
-                at.add_vec(adj_contacts.frame, start, g_n + d * half)
-                at.add_vec(adj_contacts.frame, start + dim, g_a)
-                at.add_vec(adj_contacts.frame, start + 2 * dim, g_b)
-                at.add_vec_of(adj_motion.v, a, g_u)
-                at.add_vec_of(adj_motion.v, b, -g_u)
-                at.add_spin_of(adj_motion.w, a, rotate.moment(a_a, g_u))
-                at.add_spin_of(adj_motion.w, b, -rotate.moment(a_b, g_u))
+                adj_x.gap[i] = adj_x.gap[i] - g_p + n.dot(half)
+                at.add_vec(adj_x.frame, start, g_n + d * half)
+                at.add_vec(adj_x.frame, start + dim, g_a)
+                at.add_vec(adj_x.frame, start + 2 * dim, g_b)
+                at.add_vec_of(adj_x.velocity, a, g_u)
+                at.add_vec_of(adj_x.velocity, b, -g_u)
+                at.add_spin_of(adj_x.angular_velocity, a, rotate.moment(a_a, g_u))
+                at.add_spin_of(adj_x.angular_velocity, b, -rotate.moment(a_b, g_u))
                 g_share = g_mu
                 if b >= 0:
                     g_share = g_mu / 2
-                    adj_params.friction[b] = adj_params.friction[b] + g_share
-                adj_params.friction[a] = adj_params.friction[a] + g_share
-                adj_params.contact_stiffness[0] = adj_params.contact_stiffness[0] + g_k
-                adj_params.contact_damping[0] = adj_params.contact_damping[0] + g_c
+                    adj_x.friction[b] = adj_x.friction[b] + g_share
+                adj_x.friction[a] = adj_x.friction[a] + g_share
+                adj_x.contact_stiffness[0] = adj_x.contact_stiffness[0] + g_k
+                adj_x.contact_damping[0] = adj_x.contact_damping[0] + g_c
 
     @ti.func
-    def law_of(params: ti.template(), a, b):
-        return f.Law(
-            mu=pair_friction(params.friction, a, b), k=params.contact_stiffness[0], c=params.contact_damping[0]
-        )
+    def law_of(x: ti.template(), a, b):
+        return f.Law(mu=pair_friction(x.friction, a, b), k=x.contact_stiffness[0], c=x.contact_damping[0])
 
     @ti.func
-    def jvp_velocity(motion: ti.template(), dmotion: ti.template(), body, r, dr):
-        return velocity(dmotion, body, r) + rotate.cross(at.spin_of(motion.w, body), dr)
+    def jvp_velocity(x: ti.template(), dx: ti.template(), body, r, dr):
+        return velocity(dx, body, r) + rotate.cross(at.spin_of(x.angular_velocity, body), dr)
 
     @ti.func
-    def jvp_compliant(
-        candidates: ti.template(), v_s, contacts: ti.template(), motion: ti.template(), params: ti.template(),
-        dcontacts: ti.template(), dmotion: ti.template(), dparams: ti.template(), dchange: ti.template(),
-    ):  # fmt: skip
-        for i in range(candidates.count):
-            g, dg = contacts.gap[i], dcontacts.gap[i]
+    def jvp_compliant(model: ti.template(), x: ti.template(), dx: ti.template()):
+        at.clear(dx.wrench, model.bodies)
+        for i in range(model.candidates.count):
+            g, dg = x.gap[i], dx.gap[i]
             if g < 0:
-                a, b, start = candidates.body_a[i], candidates.body_b[i], i * 3 * dim
-                n, dn = at.vec_at(contacts.frame, start), at.vec_at(dcontacts.frame, start)
+                a, b, start = model.candidates.body_a[i], model.candidates.body_b[i], i * 3 * dim
+                n, dn = at.vec_at(x.frame, start), at.vec_at(dx.frame, start)
                 half, dhalf = (g / 2) * n, (dg / 2) * n + (g / 2) * dn
-                a_a = at.vec_at(contacts.frame, start + dim) - half
-                a_b = at.vec_at(contacts.frame, start + 2 * dim) + half
-                da_a = at.vec_at(dcontacts.frame, start + dim) - dhalf
-                da_b = at.vec_at(dcontacts.frame, start + 2 * dim) + dhalf
-                u = velocity(motion, a, a_a) - velocity(motion, b, a_b)
-                du = jvp_velocity(motion, dmotion, a, a_a, da_a) - jvp_velocity(motion, dmotion, b, a_b, da_b)
-                law, dlaw = law_of(params, a, b), law_of(dparams, a, b)
-                F = f.force(-g, n, u, law.mu, law.k, law.c, v_s)
-                dF = f.jvp(-g, n, u, law, v_s, -dg, dn, du, dlaw)
-                at.add_twist(dchange.wrench, a, dF, rotate.moment(da_a, F) + rotate.moment(a_a, dF))
-                at.add_twist(dchange.wrench, b, -dF, -rotate.moment(da_b, F) - rotate.moment(a_b, dF))
+                a_a = at.vec_at(x.frame, start + dim) - half
+                a_b = at.vec_at(x.frame, start + 2 * dim) + half
+                da_a = at.vec_at(dx.frame, start + dim) - dhalf
+                da_b = at.vec_at(dx.frame, start + 2 * dim) + dhalf
+                u = velocity(x, a, a_a) - velocity(x, b, a_b)
+                du = jvp_velocity(x, dx, a, a_a, da_a) - jvp_velocity(x, dx, b, a_b, da_b)
+                law, dlaw = law_of(x, a, b), law_of(dx, a, b)
+                F = f.force(-g, n, u, law.mu, law.k, law.c, model.slip_speed)
+                dF = f.jvp(-g, n, u, law, model.slip_speed, -dg, dn, du, dlaw)
+                at.add_twist(dx.wrench, a, dF, rotate.moment(da_a, F) + rotate.moment(a_a, dF))
+                at.add_twist(dx.wrench, b, -dF, -rotate.moment(da_b, F) - rotate.moment(a_b, dF))
 
-    return SimpleNamespace(compliant=compliant, adj=adj_compliant, jvp=jvp_compliant)
-
-
-@functools.cache
-@no_type_check
-def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """Return the kernels of the nested sub-step, over flat arrays."""
-    f, types = loops(real, dim), arrays.types(real)
-    candidates_type = types.candidates
-    distances, forces = types.part(arrays.Contacts, "gap frame"), types.part(arrays.Change, "wrench")
-    velocities = types.part(arrays.Motion, "v w")
-    law = types.part(arrays.Params, "contact_stiffness contact_damping friction")
-
-    @kernel
-    def forward(
-        candidates: candidates_type, v_s: real, contacts: distances, motion: velocities, params: law, change: forces,
-    ):  # fmt: skip
-        for _ in range(1):
-            f.compliant(candidates, v_s, contacts, motion, params, change)
-
-    @kernel
-    def adjoint(
-        candidates: candidates_type, v_s: real, contacts: distances, motion: velocities, params: law,
-        adj_change: forces, adj_contacts: distances, adj_motion: velocities, adj_params: law,
-    ):  # fmt: skip
-        for _ in range(1):
-            f.adj(
-                candidates, v_s, contacts, motion, params, adj_change, adj_contacts, adj_motion, adj_params
-            )  # fmt: skip
-
-    @kernel
-    def tangent(
-        candidates: candidates_type, v_s: real, contacts: distances, motion: velocities, params: law,
-        dcontacts: distances, dmotion: velocities, dparams: law, dchange: forces,
-    ):  # fmt: skip
-        for _ in range(1):
-            f.jvp(candidates, v_s, contacts, motion, params, dcontacts, dmotion, dparams, dchange)
-
-    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+    return SimpleNamespace(forward=compliant, adjoint=adj_compliant, tangent=jvp_compliant)
 
 
-class CompliantContact(Function):
-    """The wrench [n, D] of all contacts: force [N] and torque [N m] about the centre. Saved: all inputs.
-
-    gap [M], frame [M, 3 dim], velocity [n, dim], angular_velocity [n, S], stiffness [], damping [], friction [n].
-    """
-
-    @staticmethod
-    def forward(ctx: Context, model: RigidBodies, *inputs: Tensor) -> np.ndarray[Any, Any]:
-        ctx.model = model
-        ctx.save_for_backward(*inputs)
-        wrench = np.zeros((model.bodies, model.dim + model.spins), inputs[0].dtype)
-        _kernels(model).forward(*_constants(model), *_records(*inputs), flat(arrays.Change(wrench)))
-        return wrench
-
-    @staticmethod
-    def backward(ctx: Context, adj_wrench: Tensor) -> tuple[Any, ...]:
-        inputs, adjoints = ctx.saved_tensors, zeros_like(*ctx.saved_tensors)
-        forces = flat(arrays.Change(adj_wrench))
-        _kernels(ctx.model).adjoint(*_constants(ctx.model), *_records(*inputs), forces, *_records(*adjoints))
-        return None, *adjoints
-
-    @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
-        model: RigidBodies = ctx.model
-        dwrench = np.zeros((model.bodies, model.dim + model.spins), tangents[0].dtype)
-        values, dvalues = _records(*ctx.saved_tensors), _records(*map(np.asarray, tangents))
-        _kernels(model).tangent(*_constants(model), *values, *dvalues, flat(arrays.Change(dwrench)))
-        return dwrench
-
-
-def _constants(model: RigidBodies) -> tuple[Any, ...]:
-    return arrays.Candidates(*model.candidates.arrays(), model.candidates.count), model.slip_speed
-
-
-def _records(gap: Any, frame: Any, v: Any, w: Any, k: Any, c: Any, mu: Any) -> tuple[Any, ...]:
-    """Return contacts, motion and parameters, of the inputs or of their adjoints."""
-    law = arrays.Params(contact_stiffness=k, contact_damping=c, friction=mu)
-    return flat(arrays.Contacts(gap, frame)), flat(arrays.Motion(v=v, w=w)), flat(law)
-
-
-def _kernels(model: RigidBodies) -> SimpleNamespace:
-    return kernels(runtime.real(), model.dim)
+CompliantContact = routine(
+    "CompliantContact",
+    loops,
+    Arrays(
+        given=("gap", "frame", "velocity", "angular_velocity", "contact_stiffness", "contact_damping", "friction"),
+        results=("wrench",),
+    ),
+    SETTING,
+    of_model=("bodies", "candidates", "slip_speed"),
+)
+"""Wrench [n, D] of all contacts: force [N] and torque [N m] about the centre."""

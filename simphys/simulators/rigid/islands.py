@@ -38,32 +38,30 @@ def loops(real: Any) -> SimpleNamespace:
         return found
 
     @ti.func
-    def find_first_impacts(system: ti.template(), contacts: ti.template()):
+    def find_first_impacts(model: ti.template(), x: ti.template()):
         """Set first [n]: the number of the first impact's candidate, or -1 for bodies that no impact reaches."""
-        for b in range(system.n):
-            contacts.first[b] = -1.0
-        for c in range(system.M):
-            if contacts.active[c] == IMPACT:
+        for b in range(model.bodies):
+            x.first[b] = -1.0
+        for c in range(model.contacts):
+            if x.active[c] == IMPACT:
                 for side in range(2):
-                    body = system.bodies[2 * (system.NJ + c) + side]
-                    if is_free(body, system.free) and is_earlier(
-                        c, ti.cast(contacts.first[body], ti.i32), contacts.time
-                    ):
-                        contacts.first[body] = c
+                    body = model.row_bodies[2 * (model.joint_rows + c) + side]
+                    if is_free(body, model.free) and is_earlier(c, ti.cast(x.first[body], ti.i32), x.time):
+                        x.first[body] = c
         changed = True
         while changed:
             changed = False
-            for k in range(system.NJ + system.M):
-                a, b, counts = system.bodies[2 * k], system.bodies[2 * k + 1], True
-                if k >= system.NJ:
-                    counts = contacts.active[k - system.NJ] > NONE
-                if counts and is_free(a, system.free) and is_free(b, system.free):
-                    impact_a, impact_b = ti.cast(contacts.first[a], ti.i32), ti.cast(contacts.first[b], ti.i32)
-                    if is_earlier(impact_a, impact_b, contacts.time):
-                        contacts.first[b] = impact_a
+            for k in range(model.joint_rows + model.contacts):
+                a, b, counts = model.row_bodies[2 * k], model.row_bodies[2 * k + 1], True
+                if k >= model.joint_rows:
+                    counts = x.active[k - model.joint_rows] > NONE
+                if counts and is_free(a, model.free) and is_free(b, model.free):
+                    impact_a, impact_b = ti.cast(x.first[a], ti.i32), ti.cast(x.first[b], ti.i32)
+                    if is_earlier(impact_a, impact_b, x.time):
+                        x.first[b] = impact_a
                         changed = True
-                    elif is_earlier(impact_b, impact_a, contacts.time):
-                        contacts.first[a] = impact_b
+                    elif is_earlier(impact_b, impact_a, x.time):
+                        x.first[a] = impact_b
                         changed = True
 
     @ti.func

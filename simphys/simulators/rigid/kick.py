@@ -19,16 +19,12 @@ import functools
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
-import numpy as np
-
-from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
+from simphys.substep.routine import Arrays, routine
 
-from . import arrays, inertia, rows
-from .arrays import flat
-from .model import RigidBodies
-from .nested import orientation_adjoint, zeros_like
+from . import inertia, rows
+from .arrays import SETTING
 
 
 @functools.cache
@@ -69,161 +65,63 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     at, f = rows.functions(real, dim), functions(real, dim)
 
     @ti.func
-    def kick(system: ti.template(), h, motion: ti.template(), change: ti.template(), params: ti.template()):
-        for i in range(system.n):
+    def kick(model: ti.template(), x: ti.template()):
+        for i in range(model.bodies):
             v_new, w_new = f.kick(
-                at.vec_of(motion.v, i), at.spin_of(motion.w, i), at.rotation_of(motion.q, i),
-                at.linear(change.wrench, i), at.angular(change.wrench, i), params.mass[i],
-                at.spin_of(params.inertia, i), at.vec_at(params.gravity, 0), system.free[i] * h,
+                at.vec_of(x.velocity, i), at.spin_of(x.angular_velocity, i), at.rotation_of(x.orientation, i),
+                at.linear(x.wrench, i), at.angular(x.wrench, i), x.mass[i],
+                at.spin_of(x.inertia, i), at.vec_at(x.gravity, 0), model.free[i] * model.h,
             )  # fmt: skip
             start = i * (dim + at.spins)
-            at.put_vec(change.twist, start, v_new)
-            at.put_spin(change.twist, start + dim, w_new)
+            at.put_vec(x.twist, start, v_new)
+            at.put_spin(x.twist, start + dim, w_new)
 
     @ti.func
-    def adj_kick(
-        system: ti.template(),
-        h,
-        motion: ti.template(),
-        change: ti.template(),
-        params: ti.template(),
-        adj_change: ti.template(),
-        adj_motion: ti.template(),
-        adj_params: ti.template(),
-    ):
-        for i in range(system.n):
-            g_v = at.linear(adj_change.twist, i)
-            g_w = at.angular(adj_change.twist, i)
+    def adj_kick(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+        for i in range(model.bodies):
+            g_v = at.linear(adj_x.twist, i)
+            g_w = at.angular(adj_x.twist, i)
             g_theta, g_f, g_tau, g_m, g_J = f.adj(
-                at.rotation_of(motion.q, i), at.linear(change.wrench, i), at.angular(change.wrench, i), params.mass[i],
-                at.spin_of(params.inertia, i), system.free[i] * h, g_v, g_w,
+                at.rotation_of(x.orientation, i), at.linear(x.wrench, i), at.angular(x.wrench, i), x.mass[i],
+                at.spin_of(x.inertia, i), model.free[i] * model.h, g_v, g_w,
             )  # fmt: skip
-            at.add_vec_of(adj_motion.v, i, g_v)
-            at.add_spin_of(adj_motion.w, i, g_w)
-            at.add_spin_of(adj_motion.theta, i, g_theta)
-            at.add_twist(adj_change.wrench, i, g_f, g_tau)
-            adj_params.mass[i] = adj_params.mass[i] + g_m
-            at.add_spin_of(adj_params.inertia, i, g_J)
-            at.add_vec(adj_params.gravity, 0, system.free[i] * h * g_v)
+            at.add_vec_of(adj_x.velocity, i, g_v)
+            at.add_spin_of(adj_x.angular_velocity, i, g_w)
+            at.add_turn_of(adj_x.orientation, x.orientation, i, g_theta)
+            at.add_twist(adj_x.wrench, i, g_f, g_tau)
+            adj_x.mass[i] = adj_x.mass[i] + g_m
+            at.add_spin_of(adj_x.inertia, i, g_J)
+            at.add_vec(adj_x.gravity, 0, model.free[i] * model.h * g_v)
 
     @ti.func
-    def jvp_kick(
-        system: ti.template(), h, motion: ti.template(), change: ti.template(), params: ti.template(),
-        dmotion: ti.template(), dchange: ti.template(), dparams: ti.template(),
-    ):  # fmt: skip
-        for i in range(system.n):
-            h_i, m, J = system.free[i] * h, params.mass[i], at.spin_of(params.inertia, i)
+    def jvp_kick(model: ti.template(), x: ti.template(), dx: ti.template()):
+        for i in range(model.bodies):
+            h_i, m, J = model.free[i] * model.h, x.mass[i], at.spin_of(x.inertia, i)
             dv = f.jvp_push(
-                at.linear(change.wrench, i), m, h_i, at.vec_of(dmotion.v, i), at.linear(dchange.wrench, i),
-                dparams.mass[i], at.vec_at(dparams.gravity, 0),
+                at.linear(x.wrench, i), m, h_i, at.vec_of(dx.velocity, i), at.linear(dx.wrench, i),
+                dx.mass[i], at.vec_at(dx.gravity, 0),
             )  # fmt: skip
             dw = f.jvp_spin(
-                at.rotation_of(motion.q, i), at.angular(change.wrench, i), J, h_i,
-                at.spin_of(dmotion.w, i), at.turn_of(motion.q, dmotion.q, i), at.angular(dchange.wrench, i),
-                at.spin_of(dparams.inertia, i),
+                at.rotation_of(x.orientation, i), at.angular(x.wrench, i), J, h_i,
+                at.spin_of(dx.angular_velocity, i), at.turn_of(x.orientation, dx.orientation, i),
+                at.angular(dx.wrench, i), at.spin_of(dx.inertia, i),
             )  # fmt: skip
             start = i * (dim + at.spins)
-            at.put_vec(dchange.twist, start, dv)
-            at.put_spin(dchange.twist, start + dim, dw)
+            at.put_vec(dx.twist, start, dv)
+            at.put_spin(dx.twist, start + dim, dw)
 
-    return SimpleNamespace(kick=kick, adj=adj_kick, jvp=jvp_kick)
-
-
-@functools.cache
-@no_type_check
-def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """Return the kernels of the nested sub-step, over flat arrays."""
-    f, add_turns, types = loops(real, dim), orientation_adjoint(real, dim), arrays.types(real)
-    bodies_type = types.bodies
-    motions, turned = types.part(arrays.Motion, "v w q"), types.part(arrays.Motion, "v w q theta")
-    saved = types.part(arrays.Motion, "q")
-    forces, twists = types.part(arrays.Change, "wrench"), types.part(arrays.Change, "wrench twist")
-    masses, loads = types.part(arrays.Params, "mass inertia"), types.part(arrays.Params, "mass inertia gravity")
-
-    @kernel
-    def forward(system: bodies_type, h: real, motion: motions, change: twists, params: loads):
-        for _ in range(1):
-            f.kick(system, h, motion, change, params)
-
-    @kernel
-    def adjoint(
-        system: bodies_type, h: real, motion: saved, change: forces, params: masses,
-        adj_change: twists, adj_motion: turned, adj_params: loads,
-    ):  # fmt: skip
-        for _ in range(1):
-            f.adj(system, h, motion, change, params, adj_change, adj_motion, adj_params)
-            add_turns(motion.q, system.n, adj_motion.theta, adj_motion.q)
-
-    @kernel
-    def tangent(
-        system: bodies_type, h: real, motion: saved, change: forces, params: masses,
-        dmotion: motions, dchange: twists, dparams: loads,
-    ):  # fmt: skip
-        for _ in range(1):
-            f.jvp(system, h, motion, change, params, dmotion, dchange, dparams)
-
-    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+    return SimpleNamespace(forward=kick, adjoint=adj_kick, tangent=jvp_kick)
 
 
-class Kick(Function):
-    """Twist [n, D] after forces have acted for `h` [s]. Saved: all inputs but the velocities.
-
-    Inputs: velocity [n, dim], angular_velocity [n, S], orientation [n, R], wrench [n, D], mass, inertia, gravity.
-    """
-
-    @staticmethod
-    def forward(ctx: Context, model: RigidBodies, h: float, velocity: Tensor, *inputs: Tensor) -> np.ndarray[Any, Any]:
-        ctx.model, ctx.h = model, h
-        w, q, wrench, mass, inertia, gravity = inputs
-        ctx.save_for_backward(q, wrench, mass, inertia, gravity)
-        twist = np.empty((model.bodies, model.dim + model.spins), velocity.dtype)
-        motion, change = arrays.Motion(v=velocity, w=w, q=q), arrays.Change(wrench, twist)
-        params = arrays.Params(mass, inertia, gravity)
-        _kernels(model).forward(_system(model), h, flat(motion), flat(change), flat(params))
-        return twist
-
-    @staticmethod
-    def backward(ctx: Context, adj_twist: Tensor) -> tuple[Any, ...]:
-        model: RigidBodies = ctx.model
-        q, wrench, mass, inertia, _ = ctx.saved_tensors
-        adj_v = np.zeros((model.bodies, model.dim), adj_twist.dtype)
-        adj_w = np.zeros((model.bodies, model.spins), adj_twist.dtype)
-        adj_q, adj_wrench, *adj_params = zeros_like(*ctx.saved_tensors)
-        adj_theta = np.zeros(model.bodies * model.spins, adj_twist.dtype)
-        _kernels(model).adjoint(
-            _system(model),
-            ctx.h,
-            flat(arrays.Motion(q=q)),
-            flat(arrays.Change(wrench)),
-            flat(arrays.Params(mass, inertia)),
-            flat(arrays.Change(adj_wrench, adj_twist)),
-            flat(arrays.Motion(v=adj_v, w=adj_w, q=adj_q, theta=adj_theta)),
-            flat(arrays.Params(*adj_params)),
-        )
-        return None, None, adj_v, adj_w, adj_q, adj_wrench, *adj_params
-
-    @staticmethod
-    def jvp(ctx: Context, _: None, __: None, *tangents: Any) -> np.ndarray[Any, Any]:
-        model: RigidBodies = ctx.model
-        q, wrench, mass, inertia, _gravity = ctx.saved_tensors
-        dv, dw, dq, dwrench, *dparams = tangents
-        dtwist = np.empty((model.bodies, model.dim + model.spins), dv.dtype)
-        _kernels(model).tangent(
-            _system(model),
-            ctx.h,
-            flat(arrays.Motion(q=q)),
-            flat(arrays.Change(wrench)),
-            flat(arrays.Params(mass, inertia)),
-            flat(arrays.Motion(v=dv, w=dw, q=dq)),
-            flat(arrays.Change(dwrench, dtwist)),
-            flat(arrays.Params(*dparams)),
-        )
-        return dtwist
-
-
-def _system(model: RigidBodies) -> arrays.System:
-    return arrays.System(free=model.free, n=model.bodies)
-
-
-def _kernels(model: RigidBodies) -> SimpleNamespace:
-    return kernels(runtime.real(), model.dim)
+Kick = routine(
+    "Kick",
+    loops,
+    Arrays(
+        given=("velocity", "angular_velocity", "orientation", "wrench", "mass", "inertia", "gravity"),
+        results=("twist",),
+        numbers=("h",),
+    ),
+    SETTING,
+    of_model=("bodies", "free"),
+)
+"""Twist [n, D] after forces have acted for `h` [s]."""

@@ -141,6 +141,11 @@ class RigidBodies(Model):
         return 1 if self.dim == 2 else 3
 
     @property
+    def freedoms(self) -> int:
+        """Number of components of a body's velocity and angular velocity together, D."""
+        return self.dim + self.spins
+
+    @property
     def rotations(self) -> int:
         """Number of components of an orientation, R."""
         return 1 if self.dim == 2 else 4

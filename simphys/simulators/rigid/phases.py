@@ -47,9 +47,7 @@ from simphys.autograd.kernels.runtime import ti
 
 from . import rows, sweeps
 from .islands import IMPACT, REST
-from .sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, WHOLE_STEP
-
-PHASES = 4
+from .sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, PHASES, WHOLE_STEP
 
 
 @functools.cache
@@ -65,7 +63,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def count_phases(order: ti.template()):
-        return ti.select(order[0] > order[1], PHASES, 1)
+        return ti.select(f.entry(order, 0) > f.entry(order, 1), PHASES, 1)
 
     @ti.func
     def row_velocity(record: ti.template(), p, speed: ti.template(), a, b) -> real:
@@ -108,189 +106,186 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         return t
 
     @ti.func
-    def solve_phases(h, system: ti.template(), member: ti.template()):
-        contacts, rows, impact, solver = ti.static(member.contacts, member.rows, member.impact, member.solver)
-        change, motion = ti.static(member.change, member.stage)
-        n, NJ, N = system.n, system.NJ, system.NJ + system.M * dim
-        f.sort_contacts(system, contacts, solver.order)
-        f.prepare(system, rows, solver)
-        phase_count = count_phases(solver.order)
+    def solve_phases(model: ti.template(), x: ti.template()):
+        h = model.dt
+        n, NJ, N = model.bodies, model.joint_rows, model.joint_rows + model.contacts * dim
+        f.sort_contacts(model, x)
+        f.prepare(model, x)
+        phase_count = count_phases(x.order)
         for e in range(D):
-            solver.speed[n * D + e] = 0.0
-            solver.delta_v[n * D + e] = 0.0
+            x.speed[n * D + e] = 0.0
+            x.delta_v[n * D + e] = 0.0
         for b in range(n):
             for e in range(dim):
-                solver.delta_v[b * D + e] = change.twist[b * D + e] - motion.v[b * dim + e]
+                x.delta_v[b * D + e] = x.twist[b * D + e] - x.velocity[b * dim + e]
             for e in range(at.spins):
                 k = b * D + dim + e
-                solver.delta_v[k] = change.twist[k] - motion.w[b * at.spins + e]
+                x.delta_v[k] = x.twist[k] - x.angular_velocity[b * at.spins + e]
         for i in range(N):
-            solver.phase_target[i] = rows.target[i]
-            solver.phase_target[N + i] = 0.0
+            x.phase_target[i] = x.target[i]
+            x.phase_target[N + i] = 0.0
         for phase in range(phase_count):
             for e in range(n * D):
-                remainder, reached = 1.0 - impact.fraction[e // D], contacts.first[e // D] >= 0
+                remainder, reached = 1.0 - x.fraction[e // D], x.first[e // D] >= 0
                 if phase == WHOLE_STEP or (phase == BEFORE_IMPACT and reached):
-                    solver.speed[e] = change.twist[e]
+                    x.speed[e] = x.twist[e]
                 if reached and phase == BEFORE_IMPACT:
-                    solver.speed[e] = solver.speed[e] - remainder * solver.delta_v[e]
+                    x.speed[e] = x.speed[e] - remainder * x.delta_v[e]
                 if phase == AFTER_IMPACT:
-                    solver.speed[e] = solver.speed[e] + remainder * solver.delta_v[e]
+                    x.speed[e] = x.speed[e] + remainder * x.delta_v[e]
             if phase == AT_IMPACT:
-                for k in range(solver.order[1] * dim, solver.order[0] * dim):
-                    i, block = f.row_at(NJ + k, NJ, solver.order)
-                    a, b = system.bodies[2 * block], f.slot(system.bodies[2 * block + 1], n)
-                    body = timing_body(block, system.bodies, contacts.first)
-                    d = contacts.time[block - NJ] / h + 0.5 - impact.fraction[body]
-                    lag = d * row_velocity(solver.record, i * L, solver.delta_v, a, b)
+                for k in range(f.entry(x.order, 1) * dim, f.entry(x.order, 0) * dim):
+                    i, block = f.row_at(NJ + k, NJ, x.order)
+                    a, b = model.row_bodies[2 * block], f.slot(model.row_bodies[2 * block + 1], n)
+                    body = timing_body(block, model.row_bodies, x.first)
+                    d = x.time[block - NJ] / h + 0.5 - x.fraction[body]
+                    lag = d * row_velocity(x.record, i * L, x.delta_v, a, b)
                     rebound = real(0.0)
                     if k % dim == 0:
-                        u = row_velocity(solver.record, i * L, solver.speed, a, b) + lag
-                        rebound = ti.max(0.0, -rows.bounce[block - NJ] * u)
-                    solver.phase_target[N + i] = rebound - lag
-            f.sweep(phase, system, rows, contacts, solver)
+                        u = row_velocity(x.record, i * L, x.speed, a, b) + lag
+                        rebound = ti.max(0.0, -x.bounce[block - NJ] * u)
+                    x.phase_target[N + i] = rebound - lag
+            f.sweep(phase, model, x)
             if phase == WHOLE_STEP and phase_count > 1:
-                f.mark_held(system, rows, solver)
-                for k in range(NJ + solver.order[1] * dim):
-                    i, block = f.row_at(k, NJ, solver.order)
-                    if f.is_reached(block, system.bodies, contacts.first):
-                        solver.impulse[i] = 0.0  # it only served to find the held contacts
-                        if has_own_target(i, NJ, contacts.active, solver.held):
-                            solver.phase_target[N + i] = rows.target[i]
+                f.mark_held(model, x)
+                for k in range(NJ + f.entry(x.order, 1) * dim):
+                    i, block = f.row_at(k, NJ, x.order)
+                    if f.is_reached(block, model.row_bodies, x.first):
+                        x.impulse[i] = 0.0  # it only served to find the held contacts
+                        if has_own_target(i, NJ, x.active, x.held):
+                            x.phase_target[N + i] = x.target[i]
             for e in range(n * D):
-                solver.result[phase * n * D + e] = solver.speed[e]
+                x.result[phase * n * D + e] = x.speed[e]
         for i in range(phase_count * N, PHASES * N):
-            solver.impulse[i] = 0.0
+            x.impulse[i] = 0.0
         for e in range(n * D):
-            change.new[e] = solver.speed[e]
-            change.shift[e] = 0.0
+            x.new[e] = x.speed[e]
+            x.shift[e] = 0.0
         if phase_count > 1:
-            for k in range(NJ + solver.order[0] * dim):
-                i, block = f.row_at(k, NJ, solver.order)
-                s, tau = impact.fraction[timing_body(block, system.bodies, contacts.first)], real(0.0)
-                is_met = is_impact_row(i, NJ, contacts.active)
+            for k in range(NJ + f.entry(x.order, 0) * dim):
+                i, block = f.row_at(k, NJ, x.order)
+                s, tau = x.fraction[timing_body(block, model.row_bodies, x.first)], real(0.0)
+                is_met = is_impact_row(i, NJ, x.active)
                 if is_met:
-                    tau = contacts.time[block - NJ]
+                    tau = x.time[block - NJ]
                 total = real(0.0)
                 for phase in range(PHASES):
-                    total += impulse_time(phase, s, h, is_met, tau) * solver.impulse[phase * N + i]
+                    total += impulse_time(phase, s, h, is_met, tau) * x.impulse[phase * N + i]
                 for side in range(2):
-                    body = system.bodies[2 * block + side]
+                    body = model.row_bodies[2 * block + side]
                     if body >= 0:
-                        f.add(change.shift, body * D, total, solver.record, i * L + (2 + side) * D)
+                        f.add(x.shift, body * D, total, x.record, i * L + (2 + side) * D)
 
     @ti.func
-    def adj_solve_phases(h, system: ti.template(), member: ti.template(), adj_member: ti.template()):
+    def adj_solve_phases(model: ti.template(), x: ti.template(), adj_x: ti.template()):
         """Reverse all phases; the adjoint of the solver changes, in which that of the impulses is given."""
-        contacts, rows, impact, solver = ti.static(member.contacts, member.rows, member.impact, member.solver)
-        adj_contacts, adj_rows, adj_impact = ti.static(adj_member.contacts, adj_member.rows, adj_member.impact)
-        adj_change, adj_motion, adj_solver = ti.static(adj_member.change, adj_member.stage, adj_member.solver)
-        n, NJ, N, phase_count = system.n, system.NJ, system.NJ + system.M * dim, count_phases(solver.order)
-        for k in range(NJ + solver.order[0] * dim):
-            i, block = f.row_at(k, NJ, solver.order)
+        h, n, NJ = model.dt, model.bodies, model.joint_rows
+        N, phase_count = NJ + model.contacts * dim, count_phases(x.order)
+        for k in range(NJ + f.entry(x.order, 0) * dim):
+            i, block = f.row_at(k, NJ, x.order)
             for e in range(L):
-                adj_solver.record[i * L + e] = 0.0
+                adj_x.record[i * L + e] = 0.0
         for i in range(2 * N):
-            adj_solver.phase_target[i] = 0.0
+            adj_x.phase_target[i] = 0.0
         for e in range((n + 1) * D):
-            adj_solver.delta_v[e] = 0.0
+            adj_x.delta_v[e] = 0.0
         for e in range(D):
-            adj_solver.speed[n * D + e] = 0.0
+            adj_x.speed[n * D + e] = 0.0
         for e in range(n * D):
-            adj_solver.speed[e] = adj_change.new[e]
+            adj_x.speed[e] = adj_x.new[e]
 
         if phase_count > 1:
-            for k in range(NJ + solver.order[0] * dim):
-                i, block = f.row_at(k, NJ, solver.order)
-                body, tau = timing_body(block, system.bodies, contacts.first), real(0.0)
-                is_met = is_impact_row(i, NJ, contacts.active)
-                s, total, adj_total = impact.fraction[body], real(0.0), real(0.0)
+            for k in range(NJ + f.entry(x.order, 0) * dim):
+                i, block = f.row_at(k, NJ, x.order)
+                body, tau = timing_body(block, model.row_bodies, x.first), real(0.0)
+                is_met = is_impact_row(i, NJ, x.active)
+                s, total, adj_total = x.fraction[body], real(0.0), real(0.0)
                 if is_met:
-                    tau = contacts.time[block - NJ]
+                    tau = x.time[block - NJ]
                 for side in range(2):
-                    if system.bodies[2 * block + side] >= 0:
+                    if model.row_bodies[2 * block + side] >= 0:
                         P_offset = i * L + (2 + side) * D
-                        shift_offset = system.bodies[2 * block + side] * D
-                        adj_total += f.dot(solver.record, P_offset, adj_change.shift, shift_offset)
+                        shift_offset = model.row_bodies[2 * block + side] * D
+                        adj_total += f.dot(x.record, P_offset, adj_x.shift, shift_offset)
                 for phase in range(PHASES):
-                    t, after = impulse_time(phase, s, h, is_met, tau), solver.impulse[phase * N + i]
+                    t, after = impulse_time(phase, s, h, is_met, tau), x.impulse[phase * N + i]
                     total += t * after
                     impulse_k = phase * N + i
-                    adj_solver.impulse[impulse_k] = adj_solver.impulse[impulse_k] + t * adj_total
+                    adj_x.impulse[impulse_k] = adj_x.impulse[impulse_k] + t * adj_total
                     dt_ds = h / 2
                     if phase == AT_IMPACT:
                         dt_ds = ti.select(is_met, 0.0, h)
                         if is_met:
                             c = block - NJ
-                            adj_contacts.time[c] = adj_contacts.time[c] + after * adj_total
-                    adj_impact.fraction[body] = adj_impact.fraction[body] + dt_ds * after * adj_total
+                            adj_x.time[c] = adj_x.time[c] + after * adj_total
+                    adj_x.fraction[body] = adj_x.fraction[body] + dt_ds * after * adj_total
                 for side in range(2):
-                    if system.bodies[2 * block + side] >= 0:
-                        P_offset, shift_offset = i * L + (2 + side) * D, system.bodies[2 * block + side] * D
-                        f.add(adj_solver.record, P_offset, total, adj_change.shift, shift_offset)
+                    if model.row_bodies[2 * block + side] >= 0:
+                        P_offset, shift_offset = i * L + (2 + side) * D, model.row_bodies[2 * block + side] * D
+                        f.add(adj_x.record, P_offset, total, adj_x.shift, shift_offset)
 
         if phase_count > 1:
-            for k in range(NJ + solver.order[1] * dim):
-                i, block = f.row_at(k, NJ, solver.order)
-                if f.is_reached(block, system.bodies, contacts.first):
-                    adj_solver.impulse[i] = 0.0  # these impulses are discarded
+            for k in range(NJ + f.entry(x.order, 1) * dim):
+                i, block = f.row_at(k, NJ, x.order)
+                if f.is_reached(block, model.row_bodies, x.first):
+                    adj_x.impulse[i] = 0.0  # these impulses are discarded
 
         for back in range(phase_count):
             phase = phase_count - 1 - back
             for e in range(n * D):
-                solver.speed[e] = solver.result[phase * n * D + e]
-            f.adj_sweep(phase, system, rows, contacts, solver, adj_solver, adj_rows)
+                x.speed[e] = x.result[phase * n * D + e]
+            f.adj_sweep(phase, model, x, adj_x)
             if phase == AT_IMPACT:
-                for k in range(solver.order[1] * dim, solver.order[0] * dim):
-                    i, block = f.row_at(NJ + k, NJ, solver.order)
+                for k in range(f.entry(x.order, 1) * dim, f.entry(x.order, 0) * dim):
+                    i, block = f.row_at(NJ + k, NJ, x.order)
                     c, p = block - NJ, i * L
-                    a, b = system.bodies[2 * block], f.slot(system.bodies[2 * block + 1], n)
-                    body = timing_body(block, system.bodies, contacts.first)
-                    d = contacts.time[c] / h + 0.5 - impact.fraction[body]
-                    gain = row_velocity(solver.record, p, solver.delta_v, a, b)
-                    g = adj_solver.phase_target[N + i]
-                    u, g_u = row_velocity(solver.record, p, solver.speed, a, b) + d * gain, real(0.0)
-                    if k % dim == 0 and -rows.bounce[c] * u > 0:
-                        g_u = -rows.bounce[c] * g
-                        adj_rows.bounce[c] = adj_rows.bounce[c] - u * g
+                    a, b = model.row_bodies[2 * block], f.slot(model.row_bodies[2 * block + 1], n)
+                    body = timing_body(block, model.row_bodies, x.first)
+                    d = x.time[c] / h + 0.5 - x.fraction[body]
+                    gain = row_velocity(x.record, p, x.delta_v, a, b)
+                    g = adj_x.phase_target[N + i]
+                    u, g_u = row_velocity(x.record, p, x.speed, a, b) + d * gain, real(0.0)
+                    if k % dim == 0 and -x.bounce[c] * u > 0:
+                        g_u = -x.bounce[c] * g
+                        adj_x.bounce[c] = adj_x.bounce[c] - u * g
                     g_d, g_gain = gain * (g_u - g), d * (g_u - g)
-                    adj_contacts.time[c] = adj_contacts.time[c] + g_d / h
-                    adj_impact.fraction[body] = adj_impact.fraction[body] - g_d
+                    adj_x.time[c] = adj_x.time[c] + g_d / h
+                    adj_x.fraction[body] = adj_x.fraction[body] - g_d
                     for side in range(2):
                         J_offset, body_offset = side * D, (a + side * (b - a)) * D
-                        f.add(adj_solver.record, p + J_offset, g_gain, solver.delta_v, body_offset)
-                        f.add(adj_solver.delta_v, body_offset, g_gain, solver.record, p + J_offset)
-                        f.add(adj_solver.record, p + J_offset, g_u, solver.speed, body_offset)
-                        f.add(adj_solver.speed, body_offset, g_u, solver.record, p + J_offset)
+                        f.add(adj_x.record, p + J_offset, g_gain, x.delta_v, body_offset)
+                        f.add(adj_x.delta_v, body_offset, g_gain, x.record, p + J_offset)
+                        f.add(adj_x.record, p + J_offset, g_u, x.speed, body_offset)
+                        f.add(adj_x.speed, body_offset, g_u, x.record, p + J_offset)
             for e in range(n * D):
-                g, sign = adj_solver.speed[e], real(0.0)
+                g, sign = adj_x.speed[e], real(0.0)
                 if phase == AFTER_IMPACT:
                     sign = 1.0
-                if phase == BEFORE_IMPACT and contacts.first[e // D] >= 0:
+                if phase == BEFORE_IMPACT and x.first[e // D] >= 0:
                     sign = -1.0
                 if phase == WHOLE_STEP or sign < 0:
-                    adj_change.twist[e] = adj_change.twist[e] + g
+                    adj_x.twist[e] = adj_x.twist[e] + g
                 if sign < 0:
-                    adj_solver.speed[e] = 0.0
-                g_fraction, remainder = sign * solver.delta_v[e] * g, 1.0 - impact.fraction[e // D]
-                adj_solver.delta_v[e] = adj_solver.delta_v[e] + sign * remainder * g
-                adj_impact.fraction[e // D] = adj_impact.fraction[e // D] - g_fraction
+                    adj_x.speed[e] = 0.0
+                g_fraction, remainder = sign * x.delta_v[e] * g, 1.0 - x.fraction[e // D]
+                adj_x.delta_v[e] = adj_x.delta_v[e] + sign * remainder * g
+                adj_x.fraction[e // D] = adj_x.fraction[e // D] - g_fraction
 
         for i in range(N):
-            g_target = adj_solver.phase_target[i]
-            if has_own_target(i, NJ, contacts.active, solver.held):
-                g_target += adj_solver.phase_target[N + i]
-            adj_rows.target[i] = adj_rows.target[i] + g_target
+            g_target = adj_x.phase_target[i]
+            if has_own_target(i, NJ, x.active, x.held):
+                g_target += adj_x.phase_target[N + i]
+            adj_x.target[i] = adj_x.target[i] + g_target
         for b in range(n):
             for e in range(dim):
-                g = adj_solver.delta_v[b * D + e]
-                adj_change.twist[b * D + e] = adj_change.twist[b * D + e] + g
-                adj_motion.v[b * dim + e] = adj_motion.v[b * dim + e] - g
+                g = adj_x.delta_v[b * D + e]
+                adj_x.twist[b * D + e] = adj_x.twist[b * D + e] + g
+                adj_x.velocity[b * dim + e] = adj_x.velocity[b * dim + e] - g
             for e in range(at.spins):
                 k, s = b * D + dim + e, b * at.spins + e
-                adj_change.twist[k] = adj_change.twist[k] + adj_solver.delta_v[k]
-                adj_motion.w[s] = adj_motion.w[s] - adj_solver.delta_v[k]
-        f.adj_prepare(system, rows, solver, adj_solver, adj_rows)
+                adj_x.twist[k] = adj_x.twist[k] + adj_x.delta_v[k]
+                adj_x.angular_velocity[s] = adj_x.angular_velocity[s] - adj_x.delta_v[k]
+        f.adj_prepare(model, x, adj_x)
 
     return SimpleNamespace(
         solve_phases=solve_phases, adj=adj_solve_phases, count_phases=count_phases, row_velocity=row_velocity,

@@ -61,7 +61,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     spins = 1 if dim == 2 else 3
     rotations = 1 if dim == 2 else 4
     both = dim + spins
-    turn = rotation_.functions(real, dim).jvp_turn
+    turn, adj_turn = rotation_.functions(real, dim).jvp_turn, rotation_.functions(real, dim).adj_turn
     vec, spin, rotation = ti.types.vector(dim, real), ti.types.vector(spins, real), ti.types.vector(rotations, real)
 
     @ti.func
@@ -198,26 +198,23 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
                 a[body * both + dim + c] = a[body * both + dim + c] + w[c]
 
     @ti.func
-    def copy_motion(source: ti.template(), to: ti.template(), n):
-        """Copy the motion of n bodies."""
-        for e in range(n * dim):
-            to.x[e] = source.x[e]
-            to.v[e] = source.v[e]
-        for e in range(n * rotations):
-            to.q[e] = source.q[e]
-        for e in range(n * spins):
-            to.w[e] = source.w[e]
+    def add_rotation_of(a: ti.template(), body, r: rotation):
+        """Add to row `body` of [n, R]; ignore the world."""
+        if body >= 0:
+            for c in ti.static(range(rotations)):
+                a[body * rotations + c] = a[body * rotations + c] + r[c]
 
     @ti.func
-    def start_change(motion: ti.template(), change: ti.template(), n):
-        """Set the twist to the velocities of a motion, and the shift to 0."""
-        for i in range(n):
-            for c in ti.static(range(dim)):
-                change.twist[i * both + c] = motion.v[i * dim + c]
-            for c in ti.static(range(spins)):
-                change.twist[i * both + dim + c] = motion.w[i * spins + c]
+    def add_turn_of(a: ti.template(), q: ti.template(), body, adj_theta: spin):
+        """Add the adjoint of a small rotation of row `body` of q [n, R] to that of the row; ignore the world."""
+        if body >= 0:
+            add_rotation_of(a, body, adj_turn(rotation_of(q, body), adj_theta))
+
+    @ti.func
+    def clear(a: ti.template(), n):
+        """Set n rows of [n, D] to 0."""
         for e in range(n * both):
-            change.shift[e] = 0.0
+            a[e] = 0.0
 
     return SimpleNamespace(
         vec=vec, spin=spin, rotation=rotation, spins=spins, rotations=rotations,
@@ -225,7 +222,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         put_rotation=put_rotation, add_vec=add_vec, add_spin=add_spin,
         vec_of=vec_of, spin_of=spin_of, rotation_of=rotation_of, add_vec_of=add_vec_of, add_spin_of=add_spin_of,
         linear=linear, angular=angular, add_twist=add_twist, drotation_of=drotation_of, turn_of=turn_of,
-        copy_motion=copy_motion, start_change=start_change,
+        add_rotation_of=add_rotation_of, add_turn_of=add_turn_of, clear=clear,
     )  # fmt: skip
 
 

@@ -18,16 +18,12 @@ import functools
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
-import numpy as np
-
-from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation, spring
+from simphys.substep.routine import Arrays, routine
 
-from . import arrays, rows
-from .arrays import flat
-from .model import RigidBodies
-from .nested import orientation_adjoint, zeros_like
+from . import rows
+from .arrays import SETTING
 
 
 @functools.cache
@@ -42,168 +38,101 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     vec = at.vec
 
     @ti.func
-    def arm(anchors: ti.template(), end, q: ti.template(), body) -> vec:
-        return rotate.matrix(at.rotation_of(q, body)) @ at.vec_at(anchors, end * dim)
+    def arm(model: ti.template(), end, x: ti.template(), body) -> vec:
+        return rotate.matrix(at.rotation_of(x.orientation, body)) @ at.vec_at(model.springs.anchors, end * dim)
 
     @ti.func
-    def rate(motion: ti.template(), body, r: vec) -> vec:
-        return at.vec_of(motion.v, body) + rotate.cross(at.spin_of(motion.w, body), r)
+    def rate(x: ti.template(), body, r: vec) -> vec:
+        return at.vec_of(x.velocity, body) + rotate.cross(at.spin_of(x.angular_velocity, body), r)
 
     @ti.func
-    def spring_damper(springs: ti.template(), motion: ti.template(), params: ti.template(), change: ti.template()):
-        for k in range(springs.count):
-            i, j = springs.bodies[2 * k], springs.bodies[2 * k + 1]
-            r_a, r_b = arm(springs.anchors, 2 * k, motion.q, i), arm(springs.anchors, 2 * k + 1, motion.q, j)
-            d = at.vec_of(motion.x, j) + r_b - at.vec_of(motion.x, i) - r_a
-            z = rate(motion, j, r_b) - rate(motion, i, r_a)
-            F = f.force(d, z, params.spring_stiffness[k], params.spring_damping[k], params.spring_length[k])
-            at.add_twist(change.wrench, i, F, rotate.moment(r_a, F))
-            at.add_twist(change.wrench, j, -F, -rotate.moment(r_b, F))
+    def spring_damper(model: ti.template(), x: ti.template()):
+        at.clear(x.wrench, model.bodies)
+        for k in range(model.springs.count):
+            i, j = model.springs.bodies[2 * k], model.springs.bodies[2 * k + 1]
+            r_a, r_b = (
+                arm(model.springs.anchors, 2 * k, x.orientation, i),
+                arm(model.springs.anchors, 2 * k + 1, x.orientation, j),
+            )
+            d = at.vec_of(x.position, j) + r_b - at.vec_of(x.position, i) - r_a
+            z = rate(x, j, r_b) - rate(x, i, r_a)
+            F = f.force(d, z, x.spring_stiffness[k], x.spring_damping[k], x.spring_length[k])
+            at.add_twist(x.wrench, i, F, rotate.moment(r_a, F))
+            at.add_twist(x.wrench, j, -F, -rotate.moment(r_b, F))
 
     @ti.func
-    def adj_spring_damper(
-        springs: ti.template(),
-        motion: ti.template(),
-        params: ti.template(),
-        adj_change: ti.template(),
-        adj_motion: ti.template(),
-        adj_params: ti.template(),
-    ):
-        for s in range(springs.count):
-            i, j = springs.bodies[2 * s], springs.bodies[2 * s + 1]
-            r_a, r_b = arm(springs.anchors, 2 * s, motion.q, i), arm(springs.anchors, 2 * s + 1, motion.q, j)
-            d = at.vec_of(motion.x, j) + r_b - at.vec_of(motion.x, i) - r_a
-            z = rate(motion, j, r_b) - rate(motion, i, r_a)
-            k, c, L = params.spring_stiffness[s], params.spring_damping[s], params.spring_length[s]
+    def adj_spring_damper(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+        for s in range(model.springs.count):
+            i, j = model.springs.bodies[2 * s], model.springs.bodies[2 * s + 1]
+            r_a, r_b = (
+                arm(model.springs.anchors, 2 * s, x.orientation, i),
+                arm(model.springs.anchors, 2 * s + 1, x.orientation, j),
+            )
+            d = at.vec_of(x.position, j) + r_b - at.vec_of(x.position, i) - r_a
+            z = rate(x, j, r_b) - rate(x, i, r_a)
+            k, c, L = x.spring_stiffness[s], x.spring_damping[s], x.spring_length[s]
             F = f.force(d, z, k, c, L)
 
-            h_a, h_b = at.angular(adj_change.wrench, i), at.angular(adj_change.wrench, j)
-            g = at.linear(adj_change.wrench, i) - at.linear(adj_change.wrench, j)
+            h_a, h_b = at.angular(adj_x.wrench, i), at.angular(adj_x.wrench, j)
+            g = at.linear(adj_x.wrench, i) - at.linear(adj_x.wrench, j)
             g += rotate.cross(h_a, r_a) - rotate.cross(h_b, r_b)
             adj_d, adj_z, adj_k, adj_c, adj_L = f.adj(d, z, k, c, L, g)
-            w_a, w_b = at.spin_of(motion.w, i), at.spin_of(motion.w, j)
+            w_a, w_b = at.spin_of(x.angular_velocity, i), at.spin_of(x.angular_velocity, j)
             adj_ra = rotate.adj_cross(h_a, F) - adj_d - rotate.adj_cross(w_a, adj_z)
             adj_rb = -rotate.adj_cross(h_b, F) + adj_d + rotate.adj_cross(w_b, adj_z)
 
-            at.add_vec_of(adj_motion.x, i, -adj_d)
-            at.add_vec_of(adj_motion.x, j, adj_d)
-            at.add_spin_of(adj_motion.theta, i, rotate.moment(r_a, adj_ra))
-            at.add_spin_of(adj_motion.theta, j, rotate.moment(r_b, adj_rb))
-            at.add_vec_of(adj_motion.v, i, -adj_z)
-            at.add_vec_of(adj_motion.v, j, adj_z)
-            at.add_spin_of(adj_motion.w, i, -rotate.moment(r_a, adj_z))
-            at.add_spin_of(adj_motion.w, j, rotate.moment(r_b, adj_z))
-            adj_params.spring_stiffness[s] = adj_params.spring_stiffness[s] + adj_k
-            adj_params.spring_damping[s] = adj_params.spring_damping[s] + adj_c
-            adj_params.spring_length[s] = adj_params.spring_length[s] + adj_L
+            at.add_vec_of(adj_x.position, i, -adj_d)
+            at.add_vec_of(adj_x.position, j, adj_d)
+            at.add_turn_of(adj_x.orientation, x.orientation, i, rotate.moment(r_a, adj_ra))
+            at.add_turn_of(adj_x.orientation, x.orientation, j, rotate.moment(r_b, adj_rb))
+            at.add_vec_of(adj_x.velocity, i, -adj_z)
+            at.add_vec_of(adj_x.velocity, j, adj_z)
+            at.add_spin_of(adj_x.angular_velocity, i, -rotate.moment(r_a, adj_z))
+            at.add_spin_of(adj_x.angular_velocity, j, rotate.moment(r_b, adj_z))
+            adj_x.spring_stiffness[s] = adj_x.spring_stiffness[s] + adj_k
+            adj_x.spring_damping[s] = adj_x.spring_damping[s] + adj_c
+            adj_x.spring_length[s] = adj_x.spring_length[s] + adj_L
 
     @ti.func
-    def jvp_rate(motion: ti.template(), dmotion: ti.template(), body, r: vec, dr: vec) -> vec:
-        drate = at.vec_of(dmotion.v, body) + rotate.cross(at.spin_of(dmotion.w, body), r)
-        return drate + rotate.cross(at.spin_of(motion.w, body), dr)
+    def jvp_rate(x: ti.template(), dx: ti.template(), body, r: vec, dr: vec) -> vec:
+        drate = at.vec_of(dx.velocity, body) + rotate.cross(at.spin_of(dx.angular_velocity, body), r)
+        return drate + rotate.cross(at.spin_of(x.angular_velocity, body), dr)
 
     @ti.func
-    def jvp_spring_damper(
-        springs: ti.template(), motion: ti.template(), params: ti.template(), dmotion: ti.template(),
-        dparams: ti.template(), dchange: ti.template(),
-    ):  # fmt: skip
-        for s in range(springs.count):
-            i, j = springs.bodies[2 * s], springs.bodies[2 * s + 1]
-            r_a, r_b = arm(springs.anchors, 2 * s, motion.q, i), arm(springs.anchors, 2 * s + 1, motion.q, j)
-            dr_a = rotate.cross(at.turn_of(motion.q, dmotion.q, i), r_a)
-            dr_b = rotate.cross(at.turn_of(motion.q, dmotion.q, j), r_b)
-            d = at.vec_of(motion.x, j) + r_b - at.vec_of(motion.x, i) - r_a
-            dd = at.vec_of(dmotion.x, j) + dr_b - at.vec_of(dmotion.x, i) - dr_a
-            z = rate(motion, j, r_b) - rate(motion, i, r_a)
-            dz = jvp_rate(motion, dmotion, j, r_b, dr_b) - jvp_rate(motion, dmotion, i, r_a, dr_a)
-            k, c, L = params.spring_stiffness[s], params.spring_damping[s], params.spring_length[s]
-            dk, dc, dL = dparams.spring_stiffness[s], dparams.spring_damping[s], dparams.spring_length[s]
+    def jvp_spring_damper(model: ti.template(), x: ti.template(), dx: ti.template()):
+        at.clear(dx.wrench, model.bodies)
+        for s in range(model.springs.count):
+            i, j = model.springs.bodies[2 * s], model.springs.bodies[2 * s + 1]
+            r_a, r_b = (
+                arm(model.springs.anchors, 2 * s, x.orientation, i),
+                arm(model.springs.anchors, 2 * s + 1, x.orientation, j),
+            )
+            dr_a = rotate.cross(at.turn_of(x.orientation, dx.orientation, i), r_a)
+            dr_b = rotate.cross(at.turn_of(x.orientation, dx.orientation, j), r_b)
+            d = at.vec_of(x.position, j) + r_b - at.vec_of(x.position, i) - r_a
+            dd = at.vec_of(dx.position, j) + dr_b - at.vec_of(dx.position, i) - dr_a
+            z = rate(x, j, r_b) - rate(x, i, r_a)
+            dz = jvp_rate(x, dx, j, r_b, dr_b) - jvp_rate(x, dx, i, r_a, dr_a)
+            k, c, L = x.spring_stiffness[s], x.spring_damping[s], x.spring_length[s]
+            dk, dc, dL = dx.spring_stiffness[s], dx.spring_damping[s], dx.spring_length[s]
             F, dF = f.force(d, z, k, c, L), f.jvp(d, z, k, c, L, dd, dz, dk, dc, dL)
-            at.add_twist(dchange.wrench, i, dF, rotate.moment(dr_a, F) + rotate.moment(r_a, dF))
-            at.add_twist(dchange.wrench, j, -dF, -rotate.moment(dr_b, F) - rotate.moment(r_b, dF))
+            at.add_twist(dx.wrench, i, dF, rotate.moment(dr_a, F) + rotate.moment(r_a, dF))
+            at.add_twist(dx.wrench, j, -dF, -rotate.moment(dr_b, F) - rotate.moment(r_b, dF))
 
-    return SimpleNamespace(spring_damper=spring_damper, adj=adj_spring_damper, jvp=jvp_spring_damper)
-
-
-@functools.cache
-@no_type_check
-def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """Return the kernels of the nested sub-step, over flat arrays."""
-    f, add_turns, types = loops(real, dim), orientation_adjoint(real, dim), arrays.types(real)
-    springs_type, motion_type, turned_motion_type = types.springs, types.motion, types.turned_motion
-    forces = types.part(arrays.Change, "wrench")
-    law = types.part(arrays.Params, "spring_stiffness spring_damping spring_length")
-
-    @kernel
-    def forward(springs: springs_type, motion: motion_type, params: law, change: forces):
-        for _ in range(1):
-            f.spring_damper(springs, motion, params, change)
-
-    @kernel
-    def adjoint(
-        springs: springs_type, n: ti.i32, motion: motion_type, params: law, adj_change: forces,
-        adj_motion: turned_motion_type, adj_params: law,
-    ):  # fmt: skip
-        for _ in range(1):
-            f.adj(springs, motion, params, adj_change, adj_motion, adj_params)
-            add_turns(motion.q, n, adj_motion.theta, adj_motion.q)
-
-    @kernel
-    def tangent(
-        springs: springs_type, motion: motion_type, params: law, dmotion: motion_type, dparams: law, dchange: forces,
-    ):  # fmt: skip
-        for _ in range(1):
-            f.jvp(springs, motion, params, dmotion, dparams, dchange)
-
-    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+    return SimpleNamespace(forward=spring_damper, adjoint=adj_spring_damper, tangent=jvp_spring_damper)
 
 
-class SpringDamper(Function):
-    """Wrench [n, D] of all spring-dampers of a model. Saved: the inputs.
-
-    Inputs: the fields of the state, spring_stiffness, spring_damping and spring_length, [K] each.
-    """
-
-    @staticmethod
-    def forward(ctx: Context, model: RigidBodies, *inputs: Tensor) -> np.ndarray[Any, Any]:
-        ctx.model = model
-        ctx.save_for_backward(*inputs)
-        wrench = np.zeros((model.bodies, model.dim + model.spins), inputs[0].dtype)
-        _kernels(model).forward(springs(model), *_records(*inputs), flat(arrays.Change(wrench)))
-        return wrench
-
-    @staticmethod
-    def backward(ctx: Context, adj_wrench: Tensor) -> tuple[Any, ...]:
-        model: RigidBodies = ctx.model
-        adj_theta = np.zeros(model.bodies * model.spins, adj_wrench.dtype)
-        adjoints = zeros_like(*ctx.saved_tensors)
-        adj_motion, adj_params = _records(*adjoints)
-        forces, turned = flat(arrays.Change(adj_wrench)), adj_motion._replace(theta=adj_theta)
-        _kernels(model).adjoint(springs(model), model.bodies, *_records(*ctx.saved_tensors), forces, turned, adj_params)
-        return None, *adjoints
-
-    @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
-        model: RigidBodies = ctx.model
-        dwrench = np.zeros((model.bodies, model.dim + model.spins), tangents[0].dtype)
-        values, dvalues = _records(*ctx.saved_tensors), _records(*tangents)
-        _kernels(model).tangent(springs(model), *values, *dvalues, flat(arrays.Change(dwrench)))
-        return dwrench
-
-
-def _records(x: Any, q: Any, v: Any, w: Any, stiffness: Any, damping: Any, length: Any) -> tuple[Any, Any]:
-    """Return motion and parameters, of the inputs or of their adjoints."""
-    law = arrays.Params(spring_stiffness=stiffness, spring_damping=damping, spring_length=length)
-    return flat(arrays.Motion(x, q, v, w)), flat(law)
-
-
-def springs(model: RigidBodies) -> arrays.Springs:
-    """Return bodies, anchors and number of all springs."""
-    bodies = [(spring.a, spring.b) for spring in model.springs]
-    anchors = [(spring.anchor_a, spring.anchor_b) for spring in model.springs]
-    ends = np.array(bodies, np.int32), np.array(anchors, runtime.real_dtype())
-    return flat(arrays.Springs(*ends, len(model.springs)))
-
-
-def _kernels(model: RigidBodies) -> SimpleNamespace:
-    return kernels(runtime.real(), model.dim)
+SpringDamper = routine(
+    "SpringDamper",
+    loops,
+    Arrays(
+        given=(
+            *("position", "orientation", "velocity", "angular_velocity"),
+            *("spring_stiffness", "spring_damping", "spring_length"),
+        ),
+        results=("wrench",),
+    ),
+    SETTING,
+    of_model=("bodies", "springs"),
+)
+"""Wrench [n, D] of all spring-dampers of a model."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import NamedTuple
 
 import numpy as np
 
-from simphys.autograd import Tensor, ops, tensor
+from simphys.autograd import Tensor, runtime, tensor
+from simphys.substep import concatenate
 
 from . import joint_tables
-from .arrays import Rows
-from .checks import COMPLIANT, check_params
+from .checks import COMPLIANT
 from .compliant import CompliantContact
 from .contact_rows import ContactRows
-from .drift import Drift
+from .drift import Drift, FreeDrift
 from .geometry.contacts import Contacts
 from .joint_constraints import JointRows
 from .kick import Kick
@@ -25,6 +27,10 @@ from .solve import Solve
 from .split_step import SplitStep
 from .spring_damper import SpringDamper
 from .time_of_impact import TimeOfImpact
+
+ControllerInputs = concatenate("control", "sensed", result="inputs")
+AllRows = concatenate("joint_row", "contact_row", result="row")
+AllTargets = concatenate("joint_target", "contact_target", result="target")
 
 
 class StepSolution(NamedTuple):
@@ -41,13 +47,27 @@ class StepSolution(NamedTuple):
     contacts: tuple[Tensor, Tensor] | None = None
     """Gap and frame of contacts (time_of_impact.py); under the compliant law those at the start of the step."""
     row: Tensor | None = None
-    """Rows of the joints, then of the contacts, [N, W]."""
+    """Rows of the joints, then of the contacts, N of them."""
     target: Tensor | None = None
     limit: Tensor | None = None
     time: Tensor | None = None
     active: Tensor | None = None
     impulse: Tensor | None = None
     """Impulses of all phases (phases.py), [PHASES, N]."""
+
+
+class Contact(NamedTuple):
+    """Contacts of a step under the impulse law, with what an impact makes of it."""
+
+    gap: Tensor
+    frame: Tensor
+    attitude: Tensor
+    time: Tensor
+    active: Tensor
+    first: Tensor
+    x_impact: Tensor
+    q_impact: Tensor
+    fraction: Tensor
 
 
 def step(model: RigidBodies, params: Params, state: State, control: Tensor | None = None) -> State:
@@ -59,33 +79,55 @@ def step(model: RigidBodies, params: Params, state: State, control: Tensor | Non
 
 def solve_step(model: RigidBodies, params: Params, state: State, control: Tensor | None) -> StepSolution:
     """Compute forces and impulses of a step, without the motion."""
-    check_params(params.arrays())
     state = compute_stage(model, params, state)
     x, q, v, w = state.tensors()
-    contacts = Contacts.apply(model, x, q) if model.law == COMPLIANT else None
+    contacts = Contacts.apply(model, x, q) if model.law == COMPLIANT and model.candidates.count else None
     wrench = sum_forces(model, params, state, contacts, control)
     twist = Kick.apply(model, model.dt, v, w, q, wrench, params.mass, params.inertia, params.gravity)
     if not model.rows:
-        return StepSolution(state, twist, tensor(np.zeros(twist.shape, x.dtype)), twist, contacts)
-    gap, frame, attitude, time, active, first = TimeOfImpact.apply(model, x, q, twist)
-    row, target, limit, bounce = ContactRows.apply(model, active, gap, frame, params.friction, params.restitution)
-    x_impact, q_impact, fraction = SplitStep.apply(model, first, x, q, twist, time)
-    if model.joints:
-        joint_row, _ = JointRows.apply(model, x_impact, q_impact)
-        _, joint_target = JointRows.apply(model, x, q)
-        row, target = ops.concatenate([joint_row, row]), ops.concatenate([joint_target, target])
-    mobilities = Mobility.apply(model, active, row, q, q_impact, attitude, params.mass, params.inertia)
-    rows = Rows(row, target, limit, bounce, *mobilities)
-    new, shift, impulse = Solve.apply(model, active, first, *rows, time, fraction, twist, v, w)
-    return StepSolution(state, new, shift, twist, contacts or (gap, frame), row, target, limit, time, active, impulse)
+        return StepSolution(state, twist, zeros(model.bodies, model.freedoms), twist, contacts)
+    contact = find_contacts(model, x, q, twist)
+    row, target, limit, bounce = list_rows(model, params, x, q, contact)
+    mobility = Mobility.apply(
+        model, contact.active, row, q, contact.q_impact, contact.attitude, params.mass, params.inertia
+    )
+    rows = (row, target, limit, bounce, *mobility)
+    new, shift, impulse = Solve.apply(
+        model, contact.active, contact.first, *rows, contact.time, contact.fraction, twist, v, w
+    )
+    distances = contacts or (contact.gap, contact.frame)
+    return StepSolution(state, new, shift, twist, distances, row, target, limit, contact.time, contact.active, impulse)
 
 
 def compute_stage(model: RigidBodies, params: Params, state: State) -> State:
     """Return the state in which forces act: in the middle of a step."""
-    x, q, v, w = state.tensors()
-    twist = ops.concatenate([v, w], axis=1)
-    no_shift = tensor(np.zeros(twist.shape, twist.dtype))
-    return State(*Drift.apply(model, model.dt / 2, x, q, twist, no_shift, params.inertia))
+    x, q, w = FreeDrift.apply(model, model.dt / 2, *state.tensors(), params.inertia)
+    return State(x, q, state.velocity, w)
+
+
+def find_contacts(model: RigidBodies, x: Tensor, q: Tensor, twist: Tensor) -> Contact:
+    """Find the contacts of a step under the impulse law, at the poses x and q in which forces act."""
+    if not model.contacts:
+        nothing, no_impact, whole = zeros(0), zeros(model.bodies) - 1.0, zeros(model.bodies) + 1.0
+        empty = nothing, zeros(0, 3 * model.dim), zeros(0, 2 * model.rotations), nothing, nothing
+        return Contact(*empty, no_impact, x, q, whole)
+    gap, frame, attitude, time, active, first = TimeOfImpact.apply(model, x, q, twist)
+    return Contact(gap, frame, attitude, time, active, first, *SplitStep.apply(model, first, x, q, twist, time))
+
+
+def list_rows(
+    model: RigidBodies, params: Params, x: Tensor, q: Tensor, contact: Contact
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return rows and targets of joints and contacts, and limits and bounces of contacts."""
+    if not model.contacts:
+        return *JointRows.apply(model, x, q), zeros(0), zeros(0)
+    given = contact.active, contact.gap, contact.frame, params.friction, params.restitution
+    row, target, limit, bounce = ContactRows.apply(model, *given)
+    if model.joints:
+        joint_row, _ = JointRows.apply(model, contact.x_impact, contact.q_impact)
+        _, joint_target = JointRows.apply(model, x, q)
+        row, target = AllRows.apply(model, joint_row, row), AllTargets.apply(model, joint_target, target)
+    return row, target, limit, bounce
 
 
 def sum_forces(
@@ -96,25 +138,29 @@ def sum_forces(
     control: Tensor | None,
 ) -> Tensor:
     """Return the wrench [n, D] of all forces but gravity; `contacts` is the gap and frame of compliant contacts."""
-    wrench = tensor(np.zeros((model.bodies, model.dim + model.spins), state.position.dtype))
+    wrenches: list[Tensor] = []
     if contacts is not None:
         contact_params = (params.contact_stiffness, params.contact_damping, params.friction)
-        wrench = wrench + CompliantContact.apply(
-            model, *contacts, state.velocity, state.angular_velocity, *contact_params
-        )
+        wrenches += [CompliantContact.apply(model, *contacts, state.velocity, state.angular_velocity, *contact_params)]
     if model.springs:
         spring_params = (params.spring_stiffness, params.spring_damping, params.spring_length)
-        wrench = wrench + SpringDamper.apply(model, *state.tensors(), *spring_params)
+        wrenches += [SpringDamper.apply(model, *state.tensors(), *spring_params)]
     if joint_tables.tabulate_free_rows(model).rows:
         action = compute_actions(model, params, state, control)
-        wrench = wrench + JointForce.apply(model, *state.tensors(), action, params.motor_strength, params.joint_damping)
-    return wrench
+        wrenches += [JointForce.apply(model, *state.tensors(), action, params.motor_strength, params.joint_damping)]
+    return functools.reduce(operator.add, wrenches) if wrenches else zeros(model.bodies, model.freedoms)
 
 
 def compute_actions(model: RigidBodies, params: Params, state: State, control: Tensor | None) -> Tensor:
     """Return the actions of the motors, [A]: the control, or the controller's output; 0 without a control."""
     if control is None:
-        return tensor(np.zeros(len(model.motors), state.position.dtype))
+        return zeros(len(model.motors))
     if model.network is None:
         return control
-    return model.network(params, ops.concatenate([control, Sense.apply(model, *state.tensors())]))
+    inputs: Tensor = model.network(params, ControllerInputs.apply(model, control, Sense.apply(model, *state.tensors())))
+    return inputs
+
+
+def zeros(*shape: int) -> Tensor:
+    """Make an array of zeros that no gradient flows to."""
+    return tensor(np.zeros(shape, runtime.real_dtype()))

@@ -46,7 +46,8 @@ from .islands import IMPACT, REST
 JOINT, NORMAL, FRICTION = range(3)
 """Projection of the rows of a group."""
 
-WHOLE_STEP, BEFORE_IMPACT, AT_IMPACT, AFTER_IMPACT = range(4)
+PHASES = 4
+WHOLE_STEP, BEFORE_IMPACT, AT_IMPACT, AFTER_IMPACT = range(PHASES)
 """Phases of a step: the whole step without an impact; or before the impact, at the impact, and after it."""
 
 
@@ -104,136 +105,135 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         return island.block_impact(block, bodies, first) >= 0
 
     @ti.func
-    def sort_contacts(system: ti.template(), contacts: ti.template(), order: ti.template()):
+    def entry(order: ti.template(), k):
+        """Return an entry of `order`, which is an array of numbers, as an integer."""
+        return ti.cast(order[k], ti.i32)
+
+    @ti.func
+    def sort_contacts(model: ti.template(), x: ti.template()):
         count = 0
         for kind in range(COUNTS):  # at rest and not reached, at rest and reached, impacts
-            for c in range(system.M):
-                state = contacts.active[c]
+            for c in range(model.contacts):
+                state = x.active[c]
                 belongs = state == IMPACT
                 if kind < COUNTS - 1:
-                    belongs = state == REST and is_reached(system.NJ + c, system.bodies, contacts.first) == (kind == 1)
+                    belongs = state == REST and is_reached(model.joint_rows + c, model.row_bodies, x.first) == (
+                        kind == 1
+                    )
                 if belongs:
-                    order[COUNTS + count] = c
+                    x.order[COUNTS + count] = c
                     count += 1
-            order[COUNTS - 1 - kind] = count
+            x.order[COUNTS - 1 - kind] = count
 
     @ti.func
     def row_at(k, NJ, order: ti.template()):
         """Return the number of the k-th active row, and that of its block."""
         i, block = k, k
         if k >= NJ:
-            c = order[COUNTS + (k - NJ) // dim]
+            c = entry(order, COUNTS + (k - NJ) // dim)
             i, block = NJ + c * dim + (k - NJ) % dim, NJ + c
         return i, block
 
     @ti.func
-    def group_at(k, phase, system: ti.template(), first: ti.template(), order: ti.template()):
+    def group_at(k, phase, model: ti.template(), first: ti.template(), order: ti.template()):
         """Return, for the k-th group of a phase: first row, number of rows, projection, and block."""
         i, count, kind, block = k, 1, JOINT, k
-        if k >= system.NJ:
+        if k >= model.joint_rows:
             skipped = 0
             if phase != WHOLE_STEP:
-                skipped = order[2]
-            c = order[COUNTS + skipped + (k - system.NJ) // 2]
-            i, kind, block = system.NJ + c * dim, NORMAL, system.NJ + c
-            if (k - system.NJ) % 2 == 1:
+                skipped = entry(order, 2)
+            c = entry(order, COUNTS + skipped + (k - model.joint_rows) // 2)
+            i, kind, block = model.joint_rows + c * dim, NORMAL, model.joint_rows + c
+            if (k - model.joint_rows) % 2 == 1:
                 i, count, kind = i + 1, dim - 1, FRICTION
-        elif phase != WHOLE_STEP and not is_reached(k, system.bodies, first):
+        elif phase != WHOLE_STEP and not is_reached(k, model.row_bodies, first):
             count = 0
         return i, count, kind, block
 
     @ti.func
     def count_groups(phase, NJ, order: ti.template()):
         """Return the number of groups in a phase."""
-        contacts = order[1]
+        contacts = entry(order, 1)
         if phase > BEFORE_IMPACT:
-            contacts = order[0]
+            contacts = entry(order, 0)
         if phase != WHOLE_STEP:
-            contacts -= order[2]
+            contacts -= entry(order, 2)
         return NJ + 2 * contacts
 
     @ti.func
-    def prepare(system: ti.template(), rows: ti.template(), solver: ti.template()):
+    def prepare(model: ti.template(), x: ti.template()):
         """Compute J, P and rho of all active rows."""
-        for k in range(system.NJ + solver.order[0] * dim):
-            i, block = row_at(k, system.NJ, solver.order)
+        for k in range(model.joint_rows + entry(x.order, 0) * dim):
+            i, block = row_at(k, model.joint_rows, x.order)
             p, d = i * L, real(0.0)
             for side in range(2):
-                body, sign, r = system.bodies[2 * block + side], real(1.0 - 2.0 * side), i * W
+                body, sign, r = model.row_bodies[2 * block + side], real(1.0 - 2.0 * side), i * W
                 J, P, m = p + side * D, p + (2 + side) * D, (2 * i + side) * spins
                 inverse = real(0.0)
                 if body >= 0:
-                    inverse = rows.inverse_mass[body]
+                    inverse = x.inverse_mass[body]
                 for e in range(dim):
-                    solver.record[J + e] = sign * rows.row[r + e]
-                    solver.record[P + e] = sign * inverse * rows.row[r + e]
+                    x.record[J + e] = sign * x.row[r + e]
+                    x.record[P + e] = sign * inverse * x.row[r + e]
                 for e in range(spins):
-                    solver.record[J + dim + e] = sign * rows.moment[m + e]
-                    solver.record[P + dim + e] = sign * rows.spin_change[m + e]
-                d += dot(solver.record, J, solver.record, P)
-            solver.record[p + rho_] = 1.0 / d
+                    x.record[J + dim + e] = sign * x.moment[m + e]
+                    x.record[P + dim + e] = sign * x.spin_change[m + e]
+                d += dot(x.record, J, x.record, P)
+            x.record[p + rho_] = 1.0 / d
         if ti.static(dim == 3):
-            for k in range(solver.order[0]):
-                p = (system.NJ + solver.order[COUNTS + k] * dim + 1) * L + rho_
-                rho = 2.0 / (1.0 / solver.record[p] + 1.0 / solver.record[p + L])
-                solver.record[p] = rho
-                solver.record[p + L] = rho
+            for k in range(entry(x.order, 0)):
+                p = (model.joint_rows + entry(x.order, COUNTS + k) * dim + 1) * L + rho_
+                rho = 2.0 / (1.0 / x.record[p] + 1.0 / x.record[p + L])
+                x.record[p] = rho
+                x.record[p + L] = rho
 
     @ti.func
-    def adj_prepare(
-        system: ti.template(),
-        rows: ti.template(),
-        solver: ti.template(),
-        adj_solver: ti.template(),
-        adj_rows: ti.template(),
-    ):
-        for k in range(system.NJ + solver.order[0] * dim):
-            i, block = row_at(k, system.NJ, solver.order)
+    def adj_prepare(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+        for k in range(model.joint_rows + entry(x.order, 0) * dim):
+            i, block = row_at(k, model.joint_rows, x.order)
             p = i * L
-            adj_rho, rho = adj_solver.record[p + rho_], solver.record[p + rho_]
+            adj_rho, rho = adj_x.record[p + rho_], x.record[p + rho_]
             if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
-                if k >= system.NJ and (k - system.NJ) % dim > 0:
-                    other = 3 - 2 * ((k - system.NJ) % dim)  # rho of both friction rows depends on both d
-                    adj_rho = 0.5 * (adj_rho + adj_solver.record[p + other * L + rho_])
+                if k >= model.joint_rows and (k - model.joint_rows) % dim > 0:
+                    other = 3 - 2 * ((k - model.joint_rows) % dim)  # rho of both friction rows depends on both d
+                    adj_rho = 0.5 * (adj_rho + adj_x.record[p + other * L + rho_])
             adj_d = -rho * rho * adj_rho
             for side in range(2):
                 body, sign, r, g = (
-                    system.bodies[2 * block + side],
+                    model.row_bodies[2 * block + side],
                     real(1.0 - 2.0 * side),
                     i * W,
                     (2 * i + side) * spins,
                 )
                 J, P = side * D, (2 + side) * D
-                add(adj_solver.record, p + J, adj_d, solver.record, p + P)
-                add(adj_solver.record, p + P, adj_d, solver.record, p + J)
+                add(adj_x.record, p + J, adj_d, x.record, p + P)
+                add(adj_x.record, p + P, adj_d, x.record, p + J)
                 inverse = real(0.0)
                 if body >= 0:
-                    inverse = rows.inverse_mass[body]
+                    inverse = x.inverse_mass[body]
                     projection = real(0.0)
                     for e in range(dim):
-                        projection += sign * rows.row[r + e] * adj_solver.record[p + P + e]
-                    adj_rows.inverse_mass[body] = adj_rows.inverse_mass[body] + projection
+                        projection += sign * x.row[r + e] * adj_x.record[p + P + e]
+                    adj_x.inverse_mass[body] = adj_x.inverse_mass[body] + projection
                 for e in range(dim):
-                    change = sign * (adj_solver.record[p + J + e] + inverse * adj_solver.record[p + P + e])
-                    adj_rows.row[r + e] = adj_rows.row[r + e] + change
+                    change = sign * (adj_x.record[p + J + e] + inverse * adj_x.record[p + P + e])
+                    adj_x.row[r + e] = adj_x.row[r + e] + change
                 for e in range(spins):
                     k_e = g + e
-                    adj_rows.moment[k_e] = adj_rows.moment[k_e] + sign * adj_solver.record[p + J + dim + e]
-                    adj_rows.spin_change[k_e] = adj_rows.spin_change[k_e] + sign * adj_solver.record[p + P + dim + e]
+                    adj_x.moment[k_e] = adj_x.moment[k_e] + sign * adj_x.record[p + J + dim + e]
+                    adj_x.spin_change[k_e] = adj_x.spin_change[k_e] + sign * adj_x.record[p + P + dim + e]
 
     @ti.func
-    def mark_held(system: ti.template(), rows: ti.template(), solver: ti.template()):
+    def mark_held(model: ti.template(), x: ti.template()):
         """Set held [M] from a step without an impact: NORMAL if the contact presses, FRICTION if it sticks, too."""
-        for k in range(solver.order[2], solver.order[1]):
-            c = solver.order[COUNTS + k]
-            i, square = system.NJ + c * dim, real(0.0)
+        for k in range(entry(x.order, 2), entry(x.order, 1)):
+            c = entry(x.order, COUNTS + k)
+            i, square = model.joint_rows + c * dim, real(0.0)
             for j in range(1, dim):
-                square += solver.impulse[i + j] * solver.impulse[i + j]
-            solver.held[c] = 0.0
-            if solver.impulse[i] > 0:
-                solver.held[c] = ti.select(
-                    ti.sqrt(square) * beyond < rows.limit[c] * solver.impulse[i], FRICTION, NORMAL
-                )
+                square += x.impulse[i + j] * x.impulse[i + j]
+            x.held[c] = 0.0
+            if x.impulse[i] > 0:
+                x.held[c] = ti.select(ti.sqrt(square) * beyond < x.limit[c] * x.impulse[i], FRICTION, NORMAL)
 
     @ti.func
     def is_held(phase, kind, block, NJ, held: ti.template()) -> bool:
@@ -256,122 +256,111 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         return ti.select(BEFORE_IMPACT <= phase <= AT_IMPACT, N, 0)
 
     @ti.func
-    def sweep(phase, system: ti.template(), rows: ti.template(), contacts: ti.template(), solver: ti.template()):
+    def sweep(phase, model: ti.template(), x: ti.template()):
         """Sweep over all groups; `speed` is changed."""
-        N = system.NJ + system.M * dim
+        N = model.joint_rows + model.contacts * dim
         start = target_offset(phase, N)
-        target, trace = ti.static(View(solver.phase_target, start), View(solver.trace, phase * system.sweeps * N))
-        impulse = ti.static(View(solver.impulse, phase * N))
+        target, trace = ti.static(View(x.phase_target, start), View(x.trace, phase * model.sweeps * N))
+        impulse = ti.static(View(x.impulse, phase * N))
         for i in range(N):
             impulse[i] = 0.0
-        for s in range(system.sweeps):
-            for k in range(count_groups(phase, system.NJ, solver.order)):
-                i, size, kind, block = group_at(k, phase, system, contacts.first, solver.order)
+        for s in range(model.sweeps):
+            for k in range(count_groups(phase, model.joint_rows, x.order)):
+                i, size, kind, block = group_at(k, phase, model, x.first, x.order)
                 p, now = i * L, s * N + i
-                va, vb = system.bodies[2 * block] * D, slot(system.bodies[2 * block + 1], system.n) * D
+                va, vb = model.row_bodies[2 * block] * D, slot(model.row_bodies[2 * block + 1], model.bodies) * D
                 for j in range(size):
                     q = p + j * L
-                    miss = (
-                        dot(solver.record, q, solver.speed, va)
-                        + dot(solver.record, q + D, solver.speed, vb)
-                        - target[i + j]
-                    )
-                    solver.record[q + trial_] = impulse[i + j] - solver.record[q + rho_] * miss
+                    miss = dot(x.record, q, x.speed, va) + dot(x.record, q + D, x.speed, vb) - target[i + j]
+                    x.record[q + trial_] = impulse[i + j] - x.record[q + rho_] * miss
                 factor = real(1.0)
-                free = is_held(phase, kind, block, system.NJ, solver.held)
-                if kind == NORMAL and not free and solver.record[p + trial_] <= 0.0:
+                free = is_held(phase, kind, block, model.joint_rows, x.held)
+                if kind == NORMAL and not free and x.record[p + trial_] <= 0.0:
                     factor = 0.0
                 if kind == FRICTION and not free:
-                    bound = rows.limit[block - system.NJ] * impulse[i - 1]
-                    length = trial_length(solver.record, p, size)
+                    bound = x.limit[block - model.joint_rows] * impulse[i - 1]
+                    length = trial_length(x.record, p, size)
                     if length >= bound:
                         factor = bound / ti.max(length, 1e-30)
                 for j in range(size):
                     q = p + j * L
-                    after = factor * solver.record[q + trial_]
+                    after = factor * x.record[q + trial_]
                     change = after - impulse[i + j]
-                    add(solver.speed, va, change, solver.record, q + 2 * D)
-                    add(solver.speed, vb, change, solver.record, q + 3 * D)
+                    add(x.speed, va, change, x.record, q + 2 * D)
+                    add(x.speed, vb, change, x.record, q + 3 * D)
                     impulse[i + j] = after
                     trace[now + j] = after
 
     @ti.func
-    def adj_sweep(
-        phase,
-        system: ti.template(),
-        rows: ti.template(),
-        contacts: ti.template(),
-        solver: ti.template(),
-        adj_solver: ti.template(),
-        adj_rows: ti.template(),
-    ):
+    def adj_sweep(phase, model: ti.template(), x: ti.template(), adj_x: ti.template()):
         """Reverse the sweeps; `speed` and `adj_speed` are those after the sweeps on entry, those before on return."""
-        N, count = system.NJ + system.M * dim, count_groups(phase, system.NJ, solver.order)
+        N, count = model.joint_rows + model.contacts * dim, count_groups(phase, model.joint_rows, x.order)
         start = target_offset(phase, N)
-        target, trace = ti.static(View(solver.phase_target, start), View(solver.trace, phase * system.sweeps * N))
-        adj_impulse = ti.static(View(adj_solver.impulse, phase * N))
-        adj_target = ti.static(View(adj_solver.phase_target, start))
-        for back in range(system.sweeps):
-            s = system.sweeps - 1 - back
+        target, trace = ti.static(View(x.phase_target, start), View(x.trace, phase * model.sweeps * N))
+        adj_impulse = ti.static(View(adj_x.impulse, phase * N))
+        adj_target = ti.static(View(adj_x.phase_target, start))
+        for back in range(model.sweeps):
+            s = model.sweeps - 1 - back
             for k_back in range(count):
-                i, size, kind, block = group_at(count - 1 - k_back, phase, system, contacts.first, solver.order)
+                i, size, kind, block = group_at(count - 1 - k_back, phase, model, x.first, x.order)
                 p, now = i * L, s * N + i
-                va, vb = system.bodies[2 * block] * D, slot(system.bodies[2 * block + 1], system.n) * D
+                va, vb = model.row_bodies[2 * block] * D, slot(model.row_bodies[2 * block + 1], model.bodies) * D
                 for j in range(size):
                     q, before = p + j * L, real(0.0)
                     if s > 0:
                         before = trace[now - N + j]
                     change = trace[now + j] - before
-                    solver.record[q + trial_] = before
-                    solver.record[q + change_] = change
-                    add(solver.speed, va, -change, solver.record, q + 2 * D)
-                    add(solver.speed, vb, -change, solver.record, q + 3 * D)
+                    x.record[q + trial_] = before
+                    x.record[q + change_] = change
+                    add(x.speed, va, -change, x.record, q + 2 * D)
+                    add(x.speed, vb, -change, x.record, q + 3 * D)
                 for j in range(size):
                     q = p + j * L
-                    miss = dot(solver.record, q, solver.speed, va) + dot(solver.record, q + D, solver.speed, vb)
+                    miss = dot(x.record, q, x.speed, va) + dot(x.record, q + D, x.speed, vb)
                     miss -= target[i + j]
-                    solver.record[q + miss_] = miss
-                    solver.record[q + trial_] = solver.record[q + trial_] - solver.record[q + rho_] * miss
-                    projection = dot(solver.record, q + 2 * D, adj_solver.speed, va)
-                    projection += dot(solver.record, q + 3 * D, adj_solver.speed, vb)
-                    solver.record[q + g_] = adj_impulse[i + j] + projection
+                    x.record[q + miss_] = miss
+                    x.record[q + trial_] = x.record[q + trial_] - x.record[q + rho_] * miss
+                    projection = dot(x.record, q + 2 * D, adj_x.speed, va)
+                    projection += dot(x.record, q + 3 * D, adj_x.speed, vb)
+                    x.record[q + g_] = adj_impulse[i + j] + projection
                     adj_impulse[i + j] = -projection
 
                 factor, across, length = real(1.0), real(0.0), real(1.0)  # adj_lambda^ = factor (g - e across)
-                free = is_held(phase, kind, block, system.NJ, solver.held)
+                free = is_held(phase, kind, block, model.joint_rows, x.held)
                 if kind == NORMAL and not free and trace[now] <= 0.0:  # as found, whatever the rounding of lambda^
                     factor = 0.0
                 if kind == FRICTION and not free:
-                    c = block - system.NJ
-                    bound = rows.limit[c] * trace[now - 1]
-                    if bound <= 0.0 or trial_length(solver.record, p, size) > bound * beyond:
-                        length = ti.max(trial_length(solver.record, p, size), 1e-30)
+                    c = block - model.joint_rows
+                    bound = x.limit[c] * trace[now - 1]
+                    if bound <= 0.0 or trial_length(x.record, p, size) > bound * beyond:
+                        length = ti.max(trial_length(x.record, p, size), 1e-30)
                         factor = bound / length
                         for j in range(size):
-                            across += solver.record[p + j * L + trial_] / length * solver.record[p + j * L + g_]
-                        adj_rows.limit[c] = adj_rows.limit[c] + across * trace[now - 1]
+                            across += x.record[p + j * L + trial_] / length * x.record[p + j * L + g_]
+                        adj_x.limit[c] = adj_x.limit[c] + across * trace[now - 1]
                         normal = i - 1
-                        adj_impulse[normal] = adj_impulse[normal] + across * rows.limit[c]
+                        adj_impulse[normal] = adj_impulse[normal] + across * x.limit[c]
 
                 for j in range(size):
                     q, g = p + j * L, i + j
-                    adj_trial = factor * (solver.record[q + g_] - solver.record[q + trial_] / length * across)
-                    u = -solver.record[q + rho_] * adj_trial
+                    adj_trial = factor * (x.record[q + g_] - x.record[q + trial_] / length * across)
+                    u = -x.record[q + rho_] * adj_trial
                     adj_impulse[g] = adj_impulse[g] + adj_trial
                     adj_target[i + j] = adj_target[i + j] - u
-                    adj_solver.record[q + rho_] = adj_solver.record[q + rho_] - solver.record[q + miss_] * adj_trial
-                    solver.record[q + g_] = u
-                    add(adj_solver.record, q, u, solver.speed, va)
-                    add(adj_solver.record, q + D, u, solver.speed, vb)
-                    add(adj_solver.record, q + 2 * D, solver.record[q + change_], adj_solver.speed, va)
-                    add(adj_solver.record, q + 3 * D, solver.record[q + change_], adj_solver.speed, vb)
+                    adj_x.record[q + rho_] = adj_x.record[q + rho_] - x.record[q + miss_] * adj_trial
+                    x.record[q + g_] = u
+                    add(adj_x.record, q, u, x.speed, va)
+                    add(adj_x.record, q + D, u, x.speed, vb)
+                    add(adj_x.record, q + 2 * D, x.record[q + change_], adj_x.speed, va)
+                    add(adj_x.record, q + 3 * D, x.record[q + change_], adj_x.speed, vb)
                 for j in range(size):
                     q = p + j * L
-                    add(adj_solver.speed, va, solver.record[q + g_], solver.record, q)
-                    add(adj_solver.speed, vb, solver.record[q + g_], solver.record, q + D)
+                    add(adj_x.speed, va, x.record[q + g_], x.record, q)
+                    add(adj_x.speed, vb, x.record[q + g_], x.record, q + D)
 
     return SimpleNamespace(
-        sort_contacts=sort_contacts, mark_held=mark_held, row_at=row_at, is_reached=is_reached, prepare=prepare,
+        sort_contacts=sort_contacts, entry=entry,
+        mark_held=mark_held, row_at=row_at, is_reached=is_reached, prepare=prepare,
         adj_prepare=adj_prepare, sweep=sweep, adj_sweep=adj_sweep, dot=dot, add=add, slot=slot, group_at=group_at,
         count_groups=count_groups, is_held=is_held, trial_length=trial_length, target_offset=target_offset,
         rho_=rho_, trial_=trial_, beyond=beyond,

@@ -43,19 +43,14 @@ import functools
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
-import numpy as np
-
-from simphys.autograd import Context, Function, Tensor, kernel, record, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
+from simphys.substep.routine import Arrays, routine
 
-from . import arrays, islands, rows
-from .arrays import flat
+from . import islands, rows
+from .arrays import SETTING
 from .geometry import feature, pair
 from .islands import IMPACT, NONE, REST
-from .model import RigidBodies
-from .nested import orientation_adjoint, zeros_like
-from .rows import flatten
 
 MAX_ITERATIONS = 40
 """Maximum number of Newton iterations. Each squares the error, or halves it if features hardly touch."""
@@ -74,7 +69,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     """Return the loops over all candidates of these kinds; for the arguments see rows.py and `Candidates`."""
     at, part, rotate = rows.functions(real, dim), feature.functions(real, dim), rotation.functions(real, dim)
     f, island = pair.functions(real, dim, kinds), islands.loops(real)
-    numbers, Feature, R, S, vec = feature.numbers(dim), part.Feature, at.rotations, at.spins, at.vec
+    numbers, Feature, R, vec = feature.numbers(dim), part.Feature, at.rotations, at.vec
     close = CLOSE[real == ti.f32]
 
     @ti.func
@@ -84,9 +79,9 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         return part.read(constants, (2 * c + second) * numbers, rotated)
 
     @ti.func
-    def centre_offset(motion: ti.template(), twist: ti.template(), i, j, tau: real) -> vec:
+    def centre_offset(position: ti.template(), twist: ti.template(), i, j, tau: real) -> vec:
         """Return the vector from the centre of body j to that of i."""
-        still = at.vec_of(motion.x, i) - at.vec_of(motion.x, j)
+        still = at.vec_of(position, i) - at.vec_of(position, j)
         return still + tau * (at.linear(twist, i) - at.linear(twist, j))
 
     @ti.func
@@ -98,45 +93,38 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         return at.vec_at(frame, start).dot(u_a - u_b)
 
     @ti.func
-    def time_of_impact(
-        candidates: ti.template(),
-        system: ti.template(),
-        h,
-        v_rest,
-        motion: ti.template(),
-        change: ti.template(),
-        contacts: ti.template(),
-    ):
+    def time_of_impact(model: ti.template(), x: ti.template()):
+        h = model.dt
         begin = -h / 2
         for search_pass in range(2):  # first the state of each candidate, then those at rest at the time of an impact
-            for c in range(candidates.count):
-                i, j, start, saved_gap = candidates.body_a[c], candidates.body_b[c], c * 3 * dim, contacts.gap[c]
+            for c in range(model.candidates.count):
+                i, j, start, saved_gap = model.candidates.body_a[c], model.candidates.body_b[c], c * 3 * dim, x.gap[c]
                 tau, found, state, stage, overlap, earliest = begin, begin, NONE, FIRST, False, begin - LOOK_BACK * h
                 if search_pass == 1:
-                    impact, stage = island.block_impact(system.NJ + c, system.bodies, contacts.first), DONE
-                    if contacts.active[c] == REST and impact >= 0:
-                        tau, stage = contacts.time[impact], LAST
+                    impact, stage = island.block_impact(model.joint_rows + c, model.row_bodies, x.first), DONE
+                    if x.active[c] == REST and impact >= 0:
+                        tau, stage = x.time[impact], LAST
                 is_retimed = stage == LAST
                 if is_retimed:
-                    at.put_vec(contacts.gap_normal, c * dim, at.vec_at(contacts.frame, start))
+                    at.put_vec(x.gap_normal, c * dim, at.vec_at(x.frame, start))
                 iterations = 0
                 while stage != DONE:
                     for second in range(2):
                         body = i + second * (j - i)
-                        rotated = rotate.advance(at.rotation_of(motion.q, body), tau * at.angular(change.twist, body))
-                        at.put_rotation(contacts.attitude, (2 * c + second) * R, rotated)
+                        rotated = rotate.advance(at.rotation_of(x.orientation, body), tau * at.angular(x.twist, body))
+                        at.put_rotation(x.attitude, (2 * c + second) * R, rotated)
                     a, b = (
-                        feature_at(c, 0, candidates.constants, contacts.attitude),
-                        feature_at(c, 1, candidates.constants, contacts.attitude),
+                        feature_at(c, 0, model.candidates.constants, x.attitude),
+                        feature_at(c, 1, model.candidates.constants, x.attitude),
                     )
                     g, n_c, r_a, r_b, is_valid = f.contact(
-                        candidates.kind[c], centre_offset(motion, change.twist, i, j, tau), a, b
+                        model.candidates.kind[c], centre_offset(x.position, x.twist, i, j, tau), a, b
                     )
-                    contacts.gap[c] = g
-                    at.put_vec(contacts.frame, start, n_c)
-                    at.put_vec(contacts.frame, start + dim, r_a)
-                    at.put_vec(contacts.frame, start + 2 * dim, r_b)
-                    u = speed(contacts.frame, start, change.twist, i, j)
+                    x.gap[c] = g
+                    at.put_vec(x.frame, start, n_c)
+                    at.put_vec(x.frame, start + dim, r_a)
+                    at.put_vec(x.frame, start + 2 * dim, r_b)
+                    u = speed(x.frame, start, x.twist, i, j)
                     if stage == SEARCH:
                         found = ti.max(tau - g / ti.min(u, -1e-30), earliest)
                         is_last = ti.abs(found - tau) <= close * h or iterations == MAX_ITERATIONS
@@ -148,9 +136,9 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                             stage, state = DONE, IMPACT
                         else:
                             tau = found
-                    elif stage == FIRST and g < h * ti.max(-u, v_rest) and u < -v_rest:
+                    elif stage == FIRST and g < h * ti.max(-u, model.rest_speed) and u < -model.rest_speed:
                         stage, tau, overlap = SEARCH, ti.max(begin - g / u, earliest), g < 0 and is_valid
-                    elif stage == FIRST and g < h * v_rest and is_valid:
+                    elif stage == FIRST and g < h * model.rest_speed and is_valid:
                         stage, tau, state = ti.select(begin < 0, LAST, DONE), 0.0, REST
                     elif is_retimed and tau != 0 and not is_valid:
                         tau = 0.0
@@ -158,294 +146,184 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                         stage = DONE
                     iterations += 1
                 if search_pass == 0:
-                    contacts.time[c] = tau
-                    contacts.active[c] = state
+                    x.time[c] = tau
+                    x.active[c] = state
                 elif is_retimed:
-                    contacts.time[c] = tau
-                    contacts.gap[c] = saved_gap
+                    x.time[c] = tau
+                    x.gap[c] = saved_gap
             if search_pass == 0:
-                for c in range(candidates.count):
-                    if contacts.active[c] == IMPACT:
-                        for e in range(candidates.count):
+                for c in range(model.candidates.count):
+                    if x.active[c] == IMPACT:
+                        for e in range(model.candidates.count):
                             one_pair = (
-                                candidates.body_a[e] == candidates.body_a[c]
-                                and candidates.body_b[e] == candidates.body_b[c]
+                                model.candidates.body_a[e] == model.candidates.body_a[c]
+                                and model.candidates.body_b[e] == model.candidates.body_b[c]
                             )
                             one_pair = one_pair or (
-                                candidates.body_a[e] == candidates.body_b[c]
-                                and candidates.body_b[e] == candidates.body_a[c]
+                                model.candidates.body_a[e] == model.candidates.body_b[c]
+                                and model.candidates.body_b[e] == model.candidates.body_a[c]
                             )
-                            is_impact = one_pair and contacts.active[e] == IMPACT
-                            if is_impact and contacts.time[e] < contacts.time[c] - SIMULTANEOUS * h:
-                                contacts.active[c] = NONE
-                island.find_first_impacts(system, contacts)
+                            is_impact = one_pair and x.active[e] == IMPACT
+                            if is_impact and x.time[e] < x.time[c] - SIMULTANEOUS * h:
+                                x.active[c] = NONE
+                island.find_first_impacts(model, x)
 
     @ti.func
-    def adj_time_of_impact(
-        candidates: ti.template(),
-        system: ti.template(),
-        motion: ti.template(),
-        change: ti.template(),
-        contacts: ti.template(),
-        adj_contacts: ti.template(),
-        adj_motion: ti.template(),
-        adj_change: ti.template(),
-    ):
-        """Add to the adjoints; that of attitudes [M, 2 S] is by small rotations. Skip candidates with zero adjoints."""
+    def attitude_adjoint(x: ti.template(), adj_x: ti.template(), k):
+        """Return the adjoint of a small rotation from that of an orientation."""
+        return rotate.adj_theta(at.rotation_at(x.attitude, k * R), at.rotation_at(adj_x.attitude, k * R))
+
+    @ti.func
+    def adj_time_of_impact(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+        """Add to the adjoints. Skip candidates with zero adjoints."""
         for impacts_pass in range(2):  # contacts at rest come first, as they add to adj_time of impacts
-            for c in range(candidates.count):
-                start, turns = c * 3 * dim, 2 * c * S
-                is_idle = adj_contacts.gap[c] == 0 and adj_contacts.time[c] == 0  # False for NaN
+            for c in range(model.candidates.count):
+                start, turns = c * 3 * dim, 2 * c * R
+                is_idle = adj_x.gap[c] == 0 and adj_x.time[c] == 0  # False for NaN
                 for e in range(3 * dim):
-                    is_idle = is_idle and adj_contacts.frame[start + e] == 0
-                for e in range(2 * S):
-                    is_idle = is_idle and adj_contacts.attitude[turns + e] == 0
+                    is_idle = is_idle and adj_x.frame[start + e] == 0
+                for e in range(2 * R):
+                    is_idle = is_idle and adj_x.attitude[turns + e] == 0
                 poses = 1
-                impact = island.block_impact(system.NJ + c, system.bodies, contacts.first)
-                if contacts.active[c] == REST and impact >= 0:  # noqa: SIM102 - read only if it exists
-                    if contacts.time[c] == contacts.time[impact]:
-                        poses = 2  # that of the contacts.frame, then that of the gap
-                if is_idle or (contacts.active[c] == IMPACT) != (impacts_pass == 1):
+                impact = island.block_impact(model.joint_rows + c, model.row_bodies, x.first)
+                if x.active[c] == REST and impact >= 0:  # noqa: SIM102 - read only if it exists
+                    if x.time[c] == x.time[impact]:
+                        poses = 2  # that of the frame, then that of the gap
+                if is_idle or (x.active[c] == IMPACT) != (impacts_pass == 1):
                     poses = 0
                 for pose in range(poses):
-                    i, j, tau = candidates.body_a[c], candidates.body_b[c], contacts.time[c]
+                    i, j, tau = model.candidates.body_a[c], model.candidates.body_b[c], x.time[c]
                     if pose == 1:
                         tau = 0.0
                     p_d, p_a, p_b = vec(0.0), at.spin(0.0), at.spin(0.0)
                     g_gap, g_n, g_ra, g_rb = real(0.0), vec(0.0), vec(0.0), vec(0.0)
                     if pose == 0:
                         p_a, p_b = (
-                            at.spin_at(adj_contacts.attitude, turns),
-                            at.spin_at(adj_contacts.attitude, turns + S),
+                            attitude_adjoint(x, adj_x, 2 * c),
+                            attitude_adjoint(x, adj_x, 2 * c + 1),
                         )
-                        g_n, g_ra = at.vec_at(adj_contacts.frame, start), at.vec_at(adj_contacts.frame, start + dim)
-                        g_rb = at.vec_at(adj_contacts.frame, start + 2 * dim)
+                        g_n, g_ra = at.vec_at(adj_x.frame, start), at.vec_at(adj_x.frame, start + dim)
+                        g_rb = at.vec_at(adj_x.frame, start + 2 * dim)
                     if pose == poses - 1:
-                        g_gap = adj_contacts.gap[c]
-                    rotated_a = rotate.advance(at.rotation_of(motion.q, i), tau * at.angular(change.twist, i))
-                    rotated_b = rotate.advance(at.rotation_of(motion.q, j), tau * at.angular(change.twist, j))
-                    a = part.read(candidates.constants, 2 * c * numbers, rotate.matrix(rotated_a))
-                    b = part.read(candidates.constants, (2 * c + 1) * numbers, rotate.matrix(rotated_b))
-                    d = centre_offset(motion, change.twist, i, j, tau)
+                        g_gap = adj_x.gap[c]
+                    rotated_a = rotate.advance(at.rotation_of(x.orientation, i), tau * at.angular(x.twist, i))
+                    rotated_b = rotate.advance(at.rotation_of(x.orientation, j), tau * at.angular(x.twist, j))
+                    a = part.read(model.candidates.constants, 2 * c * numbers, rotate.matrix(rotated_a))
+                    b = part.read(model.candidates.constants, (2 * c + 1) * numbers, rotate.matrix(rotated_b))
+                    d = centre_offset(x.position, x.twist, i, j, tau)
                     g, n, r_a = (
-                        contacts.gap[c],
-                        at.vec_at(contacts.frame, start),
-                        at.vec_at(contacts.frame, start + dim),
+                        x.gap[c],
+                        at.vec_at(x.frame, start),
+                        at.vec_at(x.frame, start + dim),
                     )
                     if pose == 1:
-                        n = at.vec_at(contacts.gap_normal, c * dim)
+                        n = at.vec_at(x.gap_normal, c * dim)
                     elif poses > 1:
-                        g = n.dot(d + r_a - at.vec_at(contacts.frame, start + 2 * dim))
+                        g = n.dot(d + r_a - at.vec_at(x.frame, start + 2 * dim))
                     if g < pair.FAR:
-                        g_d, g_a, g_b = f.adj(candidates.kind[c], d, a, b, g, n, g_gap, g_n, g_ra, g_rb)
+                        g_d, g_a, g_b = f.adj(model.candidates.kind[c], d, a, b, g, n, g_gap, g_n, g_ra, g_rb)
                         p_d += g_d
                         p_a += g_a
                         p_b += g_b
-                    if poses == 2 or contacts.active[c] == IMPACT:
-                        g_tau = p_d.dot(at.linear(change.twist, i) - at.linear(change.twist, j))
-                        g_tau += p_a.dot(at.angular(change.twist, i)) + p_b.dot(at.angular(change.twist, j))
+                    if poses == 2 or x.active[c] == IMPACT:
+                        g_tau = p_d.dot(at.linear(x.twist, i) - at.linear(x.twist, j))
+                        g_tau += p_a.dot(at.angular(x.twist, i)) + p_b.dot(at.angular(x.twist, j))
                         if pose == 0:
-                            g_tau += adj_contacts.time[c]
-                        if contacts.active[c] == IMPACT:
-                            p_gap = -g_tau / speed(contacts.frame, start, change.twist, i, j)
+                            g_tau += adj_x.time[c]
+                        if x.active[c] == IMPACT:
+                            p_gap = -g_tau / speed(x.frame, start, x.twist, i, j)
                             p_d += p_gap * n
                             p_a += p_gap * rotate.moment(r_a, n)
-                            p_b -= p_gap * rotate.moment(at.vec_at(contacts.frame, start + 2 * dim), n)
+                            p_b -= p_gap * rotate.moment(at.vec_at(x.frame, start + 2 * dim), n)
                         elif pose == 0:
-                            adj_contacts.time[impact] = adj_contacts.time[impact] + g_tau
-                    at.add_vec_of(adj_motion.x, i, p_d)
-                    at.add_vec_of(adj_motion.x, j, -p_d)
+                            adj_x.time[impact] = adj_x.time[impact] + g_tau
+                    at.add_vec_of(adj_x.position, i, p_d)
+                    at.add_vec_of(adj_x.position, j, -p_d)
                     for second in range(2):
                         body, rotated = i + second * (j - i), p_a + second * (p_b - p_a)
-                        still, now = at.rotation_of(motion.q, body), rotated_a + second * (rotated_b - rotated_a)
+                        still, now = at.rotation_of(x.orientation, body), rotated_a + second * (rotated_b - rotated_a)
                         g_q, g_phi = rotate.adj_advance(
-                            still, tau * at.angular(change.twist, body), rotate.adj_turn(now, rotated)
+                            still, tau * at.angular(x.twist, body), rotate.adj_turn(now, rotated)
                         )
-                        at.add_spin_of(adj_motion.theta, body, rotate.adj_theta(still, g_q))
-                        at.add_twist(adj_change.twist, body, (1 - 2 * second) * tau * p_d, tau * g_phi)
+                        at.add_rotation_of(adj_x.orientation, body, g_q)
+                        at.add_twist(adj_x.twist, body, (1 - 2 * second) * tau * p_d, tau * g_phi)
 
     @ti.func
-    def jvp_contact_at(
-        c, tau, dtau, gap, n, candidates: ti.template(), motion: ti.template(), change: ti.template(),
-        dmotion: ti.template(), dchange: ti.template(),
-    ):  # fmt: skip
+    def jvp_contact_at(c, tau, dtau, gap, n, model: ti.template(), x: ti.template(), dx: ti.template()):
         """Return the tangents of gap, n, r_a and r_b at a time tau, then those of the poses there."""
-        i, j, kind = candidates.body_a[c], candidates.body_b[c], candidates.kind[c]
-        w_a, w_b = at.angular(change.twist, i), at.angular(change.twist, j)
-        dw_a, dw_b = at.angular(dchange.twist, i), at.angular(dchange.twist, j)
-        q_a, q_b = at.rotation_of(motion.q, i), at.rotation_of(motion.q, j)
+        i, j, kind = model.candidates.body_a[c], model.candidates.body_b[c], model.candidates.kind[c]
+        w_a, w_b = at.angular(x.twist, i), at.angular(x.twist, j)
+        dw_a, dw_b = at.angular(dx.twist, i), at.angular(dx.twist, j)
+        q_a, q_b = at.rotation_of(x.orientation, i), at.rotation_of(x.orientation, j)
         rotated_a, rotated_b = rotate.advance(q_a, tau * w_a), rotate.advance(q_b, tau * w_b)
-        drotated_a = rotate.jvp_advance(q_a, tau * w_a, at.drotation_of(dmotion.q, i), tau * dw_a + dtau * w_a)
-        drotated_b = rotate.jvp_advance(q_b, tau * w_b, at.drotation_of(dmotion.q, j), tau * dw_b + dtau * w_b)
-        a = part.read(candidates.constants, 2 * c * numbers, rotate.matrix(rotated_a))
-        b = part.read(candidates.constants, (2 * c + 1) * numbers, rotate.matrix(rotated_b))
-        dd = centre_offset(dmotion, dchange.twist, i, j, tau)
-        dd += dtau * (at.linear(change.twist, i) - at.linear(change.twist, j))
+        drotated_a = rotate.jvp_advance(q_a, tau * w_a, at.drotation_of(dx.orientation, i), tau * dw_a + dtau * w_a)
+        drotated_b = rotate.jvp_advance(q_b, tau * w_b, at.drotation_of(dx.orientation, j), tau * dw_b + dtau * w_b)
+        a = part.read(model.candidates.constants, 2 * c * numbers, rotate.matrix(rotated_a))
+        b = part.read(model.candidates.constants, (2 * c + 1) * numbers, rotate.matrix(rotated_b))
+        dd = centre_offset(dx.position, dx.twist, i, j, tau)
+        dd += dtau * (at.linear(x.twist, i) - at.linear(x.twist, j))
         dgap, dn, dr_a, dr_b = real(0.0), vec(0.0), vec(0.0), vec(0.0)
         da, db = rotate.jvp_turn(rotated_a, drotated_a), rotate.jvp_turn(rotated_b, drotated_b)
         if gap < pair.FAR:
-            dgap, dn, dr_a, dr_b = f.jvp(kind, centre_offset(motion, change.twist, i, j, tau), a, b, gap, n, dd, da, db)
+            dgap, dn, dr_a, dr_b = f.jvp(kind, centre_offset(x.position, x.twist, i, j, tau), a, b, gap, n, dd, da, db)
         return dgap, dn, dr_a, dr_b, drotated_a, drotated_b, dd, da, db
 
     @ti.func
-    def jvp_time_of_impact(
-        candidates: ti.template(), system: ti.template(), motion: ti.template(), change: ti.template(),
-        contacts: ti.template(), dmotion: ti.template(), dchange: ti.template(), dcontacts: ti.template(),
-    ):  # fmt: skip
+    def jvp_time_of_impact(model: ti.template(), x: ti.template(), dx: ti.template()):
         """Compute the tangents of the results `contacts`."""
         for rest_pass in range(2):  # impacts come first, as they time contacts at rest
-            for c in range(candidates.count):
-                i, j, start, tau = candidates.body_a[c], candidates.body_b[c], c * 3 * dim, contacts.time[c]
-                is_impact, is_timed, dtau = contacts.active[c] == IMPACT, False, real(0.0)
-                impact = island.block_impact(system.NJ + c, system.bodies, contacts.first)
-                g, n = contacts.gap[c], at.vec_at(contacts.frame, start)
-                r_a, r_b = at.vec_at(contacts.frame, start + dim), at.vec_at(contacts.frame, start + 2 * dim)
-                if contacts.active[c] == REST and impact >= 0:  # noqa: SIM102 - read only if it exists
-                    if tau == contacts.time[impact]:
+            for c in range(model.candidates.count):
+                i, j, start, tau = model.candidates.body_a[c], model.candidates.body_b[c], c * 3 * dim, x.time[c]
+                is_impact, is_timed, dtau = x.active[c] == IMPACT, False, real(0.0)
+                impact = island.block_impact(model.joint_rows + c, model.row_bodies, x.first)
+                g, n = x.gap[c], at.vec_at(x.frame, start)
+                r_a, r_b = at.vec_at(x.frame, start + dim), at.vec_at(x.frame, start + 2 * dim)
+                if x.active[c] == REST and impact >= 0:  # noqa: SIM102 - read only if it exists
+                    if tau == x.time[impact]:
                         is_timed = True
-                        dtau = dcontacts.time[impact]
-                        d = centre_offset(motion, change.twist, i, j, tau)
+                        dtau = dx.time[impact]
+                        d = centre_offset(x.position, x.twist, i, j, tau)
                         g = n.dot(d + r_a - r_b)
                 if is_impact == (rest_pass == 0):
                     for settled in range(ti.select(is_impact, 2, 1)):  # at fixed tau, which gives dtau; then with it
                         dgap, dn, dr_a, dr_b, drotated_a, drotated_b, dd, da, db = jvp_contact_at(
-                            c, tau, dtau, g, n, candidates, motion, change, dmotion, dchange
+                            c, tau, dtau, g, n, model, x, dx
                         )  # fmt: skip
                         if is_impact and settled == 0:
                             approach = n.dot(dd) + rotate.moment(r_a, n).dot(da) - rotate.moment(r_b, n).dot(db)
-                            dtau = -approach / speed(contacts.frame, start, change.twist, i, j)
-                        dcontacts.gap[c] = dgap
-                        at.put_vec(dcontacts.frame, start, dn)
-                        at.put_vec(dcontacts.frame, start + dim, dr_a)
-                        at.put_vec(dcontacts.frame, start + 2 * dim, dr_b)
-                        at.put_rotation(dcontacts.attitude, 2 * c * R, drotated_a)
-                        at.put_rotation(dcontacts.attitude, (2 * c + 1) * R, drotated_b)
-                        dcontacts.time[c] = dtau
+                            dtau = -approach / speed(x.frame, start, x.twist, i, j)
+                        dx.gap[c] = dgap
+                        at.put_vec(dx.frame, start, dn)
+                        at.put_vec(dx.frame, start + dim, dr_a)
+                        at.put_vec(dx.frame, start + 2 * dim, dr_b)
+                        at.put_rotation(dx.attitude, 2 * c * R, drotated_a)
+                        at.put_rotation(dx.attitude, (2 * c + 1) * R, drotated_b)
+                        dx.time[c] = dtau
                     if is_timed:
-                        normal = at.vec_at(contacts.gap_normal, c * dim)
+                        normal = at.vec_at(x.gap_normal, c * dim)
                         dgap, _n, _r_a, _r_b, _q_a, _q_b, _d, _a, _b = jvp_contact_at(
-                            c, 0.0, 0.0, contacts.gap[c], normal, candidates, motion, change, dmotion, dchange
+                            c, 0.0, 0.0, x.gap[c], normal, model, x, dx
                         )  # fmt: skip
-                        dcontacts.gap[c] = dgap
+                        dx.gap[c] = dgap
 
-    return SimpleNamespace(time_of_impact=time_of_impact, adj=adj_time_of_impact, jvp=jvp_time_of_impact)
-
-
-@functools.cache
-@no_type_check
-def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
-    """Return the kernels of the nested sub-step, over flat arrays."""
-    f, add_turns, types = loops(real, dim, kinds), orientation_adjoint(real, dim), arrays.types(real)
-    candidates_type, pose_type, reals, turned_pose_type = types.candidates, types.pose, types.reals, types.turned_pose
-    at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
-    blocks = record(arrays.System, ti.i32, free=types.ints, bodies=types.ints, sweeps=None)
-    found, twists = record(arrays.Contacts, types.reals), types.part(arrays.Change, "twist")
-    distances = types.part(arrays.Contacts, "gap frame attitude time")
-
-    @kernel
-    def forward(
-        candidates: candidates_type, system: blocks, h: real, v_rest: real,
-        motion: pose_type, change: twists, contacts: found,
-    ):  # fmt: skip
-        for _ in range(1):
-            f.time_of_impact(candidates, system, h, v_rest, motion, change, contacts)
-
-    @kernel
-    def adjoint(
-        candidates: candidates_type, system: blocks, motion: pose_type, change: twists, contacts: found,
-        adj_attitude: reals, adj_contacts: distances, adj_motion: turned_pose_type, adj_change: twists,
-    ):  # fmt: skip
-        for _ in range(1):
-            for k in range(2 * candidates.count):
-                attitude = at.rotation_at(contacts.attitude, k * at.rotations)
-                g_rotation = rotate.adj_theta(attitude, at.rotation_at(adj_attitude, k * at.rotations))
-                at.put_spin(adj_contacts.attitude, k * at.spins, g_rotation)
-            f.adj(candidates, system, motion, change, contacts, adj_contacts, adj_motion, adj_change)
-            add_turns(motion.q, system.n, adj_motion.theta, adj_motion.q)
-
-    @kernel
-    def tangent(
-        candidates: candidates_type, system: blocks, motion: pose_type, change: twists, contacts: found,
-        dmotion: pose_type, dchange: twists, dcontacts: distances,
-    ):  # fmt: skip
-        for _ in range(1):
-            f.jvp(candidates, system, motion, change, contacts, dmotion, dchange, dcontacts)
-
-    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+    return SimpleNamespace(forward=time_of_impact, adjoint=adj_time_of_impact, tangent=jvp_time_of_impact)
 
 
-class TimeOfImpact(Function):
-    """Gap [M], frame [M, 3 dim], orientations of both bodies [M, 2 R], time [M] and state [M] of contacts.
+TimeOfImpact = routine(
+    "TimeOfImpact",
+    loops,
+    Arrays(
+        given=("position", "orientation", "twist"),
+        results=("gap", "frame", "attitude", "time", "active", "first"),
+        tape=("gap_normal",),
+        choices=("active", "first"),
+    ),
+    SETTING,
+    of_model=("bodies", "free", "row_bodies", "joint_rows", "contacts", "candidates", "dt", "rest_speed"),
+    choose=lambda model: (model.dim, model.candidates.kinds),
+)
+"""Gap [M], frame [M, 3 dim], orientations of both bodies [M, 2 R], time [M] and state [M] of contacts.
 
-    The last output is the first impact that reaches each body, [n]: the number of its candidate, or -1. Inputs:
-    position [n, dim], orientation [n, R], twist [n, D]. Saved: all of these, and the normals at which gaps at rest are
-    measured. The states and the first impacts have no gradient.
-    """
-
-    @staticmethod
-    def forward(ctx: Context, model: RigidBodies, *inputs: Tensor) -> tuple[Any, ...]:
-        M, dim, dtype = model.contacts, model.dim, inputs[0].dtype
-        shapes = ((M,), (M, 3 * dim), (M, 2 * model.rotations), (M,), (M,), (model.bodies,))
-        gap, frame, attitude, time, active, first = [np.zeros(shape, dtype) for shape in shapes]
-        gap_normal = np.zeros((M, dim), dtype)
-        x, q, twist = inputs
-        contacts = arrays.Contacts(gap, frame, attitude, time, active, first, gap_normal)
-        _kernels(model).forward(
-            *_constants(model),
-            model.dt,
-            model.rest_speed,
-            flat(arrays.Motion(x, q)),
-            flat(arrays.Change(twist=twist)),
-            flat(contacts),
-        )
-        ctx.model = model
-        ctx.save_for_backward(*inputs, *contacts)
-        choices = Tensor(active), Tensor(first)
-        ctx.mark_non_differentiable(*choices)
-        return gap, frame, attitude, time, *choices
-
-    @staticmethod
-    def backward(ctx: Context, *adjoints: Tensor) -> tuple[Any, ...]:
-        model: RigidBodies = ctx.model
-        M, n, S, dtype = model.contacts, model.bodies, model.spins, adjoints[0].dtype
-        x, q, twist, *contacts = ctx.saved_tensors
-        adj_gap, adj_frame, adj_attitude, adj_time = adjoints[:4]
-        adj_turns, adj_theta = np.zeros(2 * M * S, dtype), np.zeros(n * S, dtype)
-        adj_x, adj_q, adj_twist = found = zeros_like(x, q, twist)
-        _kernels(model).adjoint(
-            *_constants(model),
-            flat(arrays.Motion(x, q)),
-            flat(arrays.Change(twist=twist)),
-            flat(arrays.Contacts(*contacts)),
-            *flatten(adj_attitude),
-            flat(arrays.Contacts(adj_gap, adj_frame, adj_turns, adj_time.data.copy())),
-            flat(arrays.Motion(adj_x, adj_q, theta=adj_theta)),
-            flat(arrays.Change(twist=adj_twist)),
-        )
-        return None, *found
-
-    @staticmethod
-    def jvp(ctx: Context, _: None, dx: Any, dq: Any, dtwist: Any) -> tuple[Any, ...]:
-        model: RigidBodies = ctx.model
-        x, q, twist, *contacts = ctx.saved_tensors
-        found = [np.zeros_like(each.data) for each in contacts[:4]]
-        _kernels(model).tangent(
-            *_constants(model),
-            flat(arrays.Motion(x, q)),
-            flat(arrays.Change(twist=twist)),
-            flat(arrays.Contacts(*contacts)),
-            flat(arrays.Motion(dx, dq)),
-            flat(arrays.Change(twist=dtwist)),
-            flat(arrays.Contacts(*found)),
-        )
-        return *found, None, None
-
-
-def _constants(model: RigidBodies) -> tuple[Any, ...]:
-    candidates = arrays.Candidates(*model.candidates.arrays(), model.contacts)
-    system = arrays.System(model.free, model.row_bodies, model.bodies, model.joint_rows, model.contacts)
-    return flat(candidates), flat(system)
-
-
-def _kernels(model: RigidBodies) -> SimpleNamespace:
-    return kernels(runtime.real(), model.dim, model.candidates.kinds if model.contacts else frozenset())
+The last result is the first impact that reaches each body, [n]: the number of its candidate, or -1. The states and the
+first impacts have no gradient.
+"""
