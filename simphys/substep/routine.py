@@ -133,7 +133,8 @@ class Routine(Pattern):
                 raise InputError(self.name, constraint, str(list(value.shape)), "Correct the array.")
         views = {n: v.view or _view(n, v.shape) for n, v in inputs.items() if isinstance(v, Value)}
         made = [Value(n, shapes[n], "local", _view(n, shapes[n])) for n in (*self._arrays.results, *self._arrays.tape)]
-        op = Op(self, inputs, WHOLE, views, tuple(made), variant=self._choose(model))
+        own = tuple([shapes[n] for n in (*self._arrays.results, *self._arrays.tape, *self._arrays.work)])
+        op = Op(self, inputs, WHOLE, views, tuple(made), variant=(self._choose(model), own))
         key = f"constants of {self.name}, {runtime.real_dtype()}"
         constants = cached(model, key, lambda: _pack(model, self._setting.constants(model), self._of_model))
         op.relations, op.extra = constants.arrays, (constants, shapes)
@@ -223,7 +224,7 @@ class Routine(Pattern):
         cleared: list[Slot] | None = None,
     ) -> None:
         """Append a call of a function; `records` have slots that it reads, and others that it reads and writes."""
-        call = getattr(self._functions(runtime.real(), *op.variant), pass_name)
+        call = getattr(self._functions(runtime.real(), *op.variant[0]), pass_name)
         known = {*op.values(), *(() if pass_name == "forward" else op.outputs)}
         reads: dict[Slot, Access] = {
             s: "other" for pair in records for part in pair for s in part.values() if s.value in known

@@ -51,8 +51,8 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         for k in range(model.springs.count):
             i, j = model.springs.bodies[2 * k], model.springs.bodies[2 * k + 1]
             r_a, r_b = (
-                arm(model.springs.anchors, 2 * k, x.orientation, i),
-                arm(model.springs.anchors, 2 * k + 1, x.orientation, j),
+                arm(model, 2 * k, x, i),
+                arm(model, 2 * k + 1, x, j),
             )
             d = at.vec_of(x.position, j) + r_b - at.vec_of(x.position, i) - r_a
             z = rate(x, j, r_b) - rate(x, i, r_a)
@@ -65,8 +65,8 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         for s in range(model.springs.count):
             i, j = model.springs.bodies[2 * s], model.springs.bodies[2 * s + 1]
             r_a, r_b = (
-                arm(model.springs.anchors, 2 * s, x.orientation, i),
-                arm(model.springs.anchors, 2 * s + 1, x.orientation, j),
+                arm(model, 2 * s, x, i),
+                arm(model, 2 * s + 1, x, j),
             )
             d = at.vec_of(x.position, j) + r_b - at.vec_of(x.position, i) - r_a
             z = rate(x, j, r_b) - rate(x, i, r_a)
@@ -104,8 +104,8 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         for s in range(model.springs.count):
             i, j = model.springs.bodies[2 * s], model.springs.bodies[2 * s + 1]
             r_a, r_b = (
-                arm(model.springs.anchors, 2 * s, x.orientation, i),
-                arm(model.springs.anchors, 2 * s + 1, x.orientation, j),
+                arm(model, 2 * s, x, i),
+                arm(model, 2 * s + 1, x, j),
             )
             dr_a = rotate.cross(at.turn_of(x.orientation, dx.orientation, i), r_a)
             dr_b = rotate.cross(at.turn_of(x.orientation, dx.orientation, j), r_b)
