@@ -189,7 +189,7 @@ def _value_reads(actions: Collection[Action]) -> set[Slot]:
 
 
 def _dense(value: Value) -> Value:
-    return Value(f"dense_{value.name}", value.shape, "local", value.view)
+    return Value(f"dense_{value.name}", value.shape, "local", value.view, is_flat=value.is_flat)
 
 
 def _add_dense(running: Slot, dense: Slot) -> Action:

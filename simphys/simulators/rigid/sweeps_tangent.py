@@ -32,7 +32,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     @ti.func
     def jvp_prepare(model: ti.template(), x: ti.template(), dx: ti.template()):
         """Compute the tangents of J, P and rho of all active rows, after `prepare`."""
-        for k in range(model.joint_rows + x.order[0] * dim):
+        for k in range(model.joint_rows + f.entry(x.order, 0) * dim):
             i, block = f.row_at(k, model.joint_rows, x.order)
             p, dd = i * L, real(0.0)
             for side in range(2):
@@ -50,7 +50,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     dx.record[P + dim + e] = sign * dx.spin_change[m + e]
                 dd += f.dot(dx.record, J, x.record, P) + f.dot(x.record, J, dx.record, P)
             dx.record[p + rho_] = dd
-        for k in range(model.joint_rows + x.order[0] * dim):
+        for k in range(model.joint_rows + f.entry(x.order, 0) * dim):
             i, _ = f.row_at(k, model.joint_rows, x.order)
             p = i * L + rho_
             dd = dx.record[p]
