@@ -34,8 +34,8 @@ def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> 
         _share_view(value, results[name])
         value.by_component = results[name].by_component = value.by_component or results[name].by_component
         results[name].adjoint_by_component = False
-    _require_rows(recording.ops)
         value.is_flat = results[name].is_flat = value.is_flat or results[name].is_flat
+    _require_rows(recording.ops)
     return Program(tuple(recording.ops), state_values, param_values, control, results)
 
 
