@@ -85,6 +85,7 @@ class GeneratedEngine(Engine):
         self._plan = recorded.plan(variant, parallel=parallel, needs=self._planned, zeros=zeros)
         self._carried = {each.name: each.old for each in self._plan.carried}
         self._sums: Any = None
+        self._workspace: dict[str, Any] = {}
         self.notes: dict[str, Any] = {}
         """Notes of operations, such as reports of solves, by name."""
         self._brought: dict[str, Any] = {}
@@ -141,7 +142,8 @@ class GeneratedEngine(Engine):
         numbers += steps * sum([value.size for value in layout.rows.values()])
         numbers += self._carried_rows(steps) * sum([value.size for value in self._carried.values()])
         numbers += max([op.pattern.work_numbers(op) for op in self._program.ops if op.pattern.on_host], default=0)
-        numbers += layout.part_numbers("work") + ahead.part_numbers("work") + layout.part_numbers("sums")
+        works = layout.part_numbers("work"), ahead.part_numbers("work")
+        numbers += (max(works) if self._plan.shares_workspace else sum(works)) + layout.part_numbers("sums")
         if "control" in self._planned:
             numbers += math.prod(self._shapes["control"])
         if dense and on_gpu:
@@ -167,7 +169,7 @@ class GeneratedEngine(Engine):
         arrays = {n: make_rows(value, self._batch * count, on_host=n in host) for n, (value, count) in rows.items()}
         segment = Segment(arrays, steps)
         layout, loops, opening = self._plan.forward
-        given = {**arrays, **self._parts(layout, "work"), "rows": steps + 1}
+        given = {**arrays, **self._make_workspace(layout), "rows": steps + 1}
         segment.launches = self._bind(loops, given)
         segment.opening = None if opening is None else self._bind(opening, given)
         return segment
@@ -194,7 +196,7 @@ class GeneratedEngine(Engine):
         dense = next(iter(adjoint.values())).shape[1] > 1
         self._layout, loops = self._plan.adjoint(dense=dense)
         layout = self._layout
-        given: dict[str, Any] = {**segment.arrays, **self._parts(layout, "work"), "rows": segment.steps + 1}
+        given: dict[str, Any] = {**segment.arrays, **self._make_workspace(layout), "rows": segment.steps + 1}
         given |= {n: make_rows(value, self._batch * segment.steps) for n, value in layout.rows.items()}
         running: dict[str, Any] = {}
         for name, values in adjoint.items():
@@ -285,6 +287,18 @@ class GeneratedEngine(Engine):
                 zeros = np.zeros((self._batch, *self._shapes["control"]), runtime.real_dtype())
                 self._sums["adj_control"] = to_device(zeros, layout.elements["adj_control"])
         return self._sums
+
+    def _make_workspace(self, layout: Layout) -> dict[str, Any]:
+        """Make the workspace of the forward or the adjoint pass, or take that which they share."""
+        if not self._plan.shares_workspace:
+            return self._parts(layout, "work")
+        largest, real = self._plan.adjoint_layout(dense=False), runtime.real_dtype()
+        for name, size in layout.parts.items():
+            room = self._batch * max(size, largest.parts.get(name, 0))
+            if name.startswith("work") and (name not in self._workspace or self._workspace[name].shape[0] < room):
+                element = layout.elements[name]
+                self._workspace[name] = to_device(np.zeros((room, *element), real), element)
+        return {name: array for name, array in self._workspace.items() if name in layout.parts}
 
     def _parts(self, layout: Layout, kind: str) -> dict[str, Any]:
         """Make zeros for the arrays of the workspace, or of the adjoint sums."""

@@ -158,6 +158,17 @@ class EnginePlan:
         place_rest(layout, opening, key.variant)
         return layout, loops, self._build(f"opening_{name}", opening, layout)
 
+    @functools.cached_property
+    def shares_workspace(self) -> bool:
+        """True if forward and adjoint pass use the same workspace: neither expects zeros there."""
+        if not self._recorded.is_complex:
+            return False
+        program, gathers = self._recorded.program, self.key.variant.gathers
+        options: Any = {"gathers": gathers, "zeros": self.zeros, "history": self.history}
+        ahead = forward_pass(program, self.stored, self.carried, **options)
+        groups = [*ahead.all_groups, *self._adjoint_pass(dense=False)[0].all_groups]
+        return not any([action.clears for group in groups for action in group.actions])
+
     def adjoint_layout(self, *, dense: bool) -> Layout:
         """Return the layout of the adjoint pass."""
         return self._adjoint_pass(dense=dense)[1]
