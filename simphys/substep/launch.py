@@ -123,6 +123,8 @@ def _compile(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
     scope = Scope(gathers=parallel, wanted=varying, moving=varying, numbers_vary=True)
     if name == "adjoint":
         scope.started |= {Slot("adjoint", value) for value in op.outputs}
+    if name == "adjoint" and op.pattern.is_complex:
+        scope.started |= {Slot("adjoint", value) for value in varying}  # results are zero at first
     kind: Any = {"forward": "value", "adjoint": "adjoint", "tangent": "tangent"}[name]
     outputs = op.outputs[: len(op.outputs) - op.pattern.hidden_results] if name == "tangent" else op.outputs
     results = [Slot(kind, value) for value in (varying if name == "adjoint" else outputs)]

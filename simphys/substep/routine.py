@@ -137,7 +137,7 @@ class Routine(Pattern):
         op = Op(self, inputs, WHOLE, views, tuple(made), variant=(self._choose(model), own))
         key = f"constants of {self.name}, {runtime.real_dtype()}"
         constants = cached(model, key, lambda: _pack(model, self._setting.constants(model), self._of_model))
-        op.relations, op.extra = constants.arrays, (constants, shapes)
+        op.relations, op.extra = constants.arrays, _Extra(constants, shapes, self._choose(model))
         return op
 
     def arrange(self, op: Op) -> None:
@@ -210,7 +210,7 @@ class Routine(Pattern):
 
     def _make_hidden(self, op: Op, name: str, kind: Any) -> Slot:
         """Make a slot for an array that only this routine knows."""
-        shape = op.extra[1][name]
+        shape = op.extra.shapes[name]
         view = _view(name, shape)
         value = Value(f"{op.outputs[0].name}_{name}", shape, "local", view, is_flat=True)
         return Slot(kind, value)
@@ -224,7 +224,7 @@ class Routine(Pattern):
         cleared: list[Slot] | None = None,
     ) -> None:
         """Append a call of a function; `records` have slots that it reads, and others that it reads and writes."""
-        call = getattr(self._functions(runtime.real(), *op.variant[0]), pass_name)
+        call = getattr(self._functions(runtime.real(), *op.extra.choices), pass_name)
         known = {*op.values(), *(() if pass_name == "forward" else op.outputs)}
         reads: dict[Slot, Access] = {
             s: "other" for pair in records for part in pair for s in part.values() if s.value in known
@@ -254,7 +254,7 @@ class Routine(Pattern):
 
     def _model_text(self, op: Op, scope: Scope, site: Site) -> str:
         """Write the record of the model's constants; returns its name."""
-        constants: _Packed = op.extra[0]
+        constants: _Packed = op.extra.constants
         words = {path: f"{scope.relation(op, array)}[{k}]" for array, paths in constants.scalars.items()
                  for k, path in enumerate(paths)}  # fmt: skip
         words = {path: site.assign(path.replace(".", "_"), word) for path, word in words.items()}
@@ -272,6 +272,14 @@ class Routine(Pattern):
 
         tree = {**constants.tree, **dict.fromkeys(self._arrays.numbers)}
         return site.assign("model", f"ti.static({write(tree, '')})")
+
+
+class _Extra(NamedTuple):
+    """Facts of a model that an application of a routine needs again."""
+
+    constants: _Packed
+    shapes: Mapping[str, Shape]
+    choices: tuple[Hashable, ...]
 
 
 class _Packed(NamedTuple):
@@ -292,7 +300,7 @@ def _pack(model: Any, constants: Constants, names: Names) -> _Packed:
         "numbers": [path for path, value in leaves.items() if isinstance(value, float | np.floating)],
     }
     scalars = {name: paths for name, paths in scalars.items() if paths}
-    kinds = {"counts": np.int32, "numbers": real}
+    kinds: dict[str, Any] = {"counts": np.int32, "numbers": real}
     arrays = {name: np.array([leaves[path] for path in paths], kinds[name]) for name, paths in scalars.items()}
     for path, value in leaves.items():
         if isinstance(value, np.ndarray):
@@ -316,7 +324,7 @@ def _leaves(tree: Constants, prefix: str) -> Any:
 
 @functools.cache
 def _record_type(names: Names) -> Any:
-    return namedtuple("Record", names)  # type: ignore[misc]
+    return namedtuple("Record", names)
 
 
 def _name_function(scope: Scope, wanted: str, function: Any) -> str:

@@ -6,9 +6,7 @@ import ast
 import functools
 import importlib
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
@@ -22,7 +20,7 @@ from simphys.simulators.rigid.geometry.feature import BOX, CORNER, EDGES, PLANE,
 
 from ..simulators.rigid.geometry.poses import all_kinds, random_turns
 from .sweep import Sweep, stale
-from .test_rigid_motion import choose_kernels, tangents_of
+from .test_rigid_motion import changed_function, tangents_of
 
 EACH = 2
 """Number of mutants per rule in a sample: most compile a kernel."""
@@ -31,8 +29,8 @@ EQUIVALENT = {
     "functions.adj_flat: distance > 0 -> distance >= 0": "the tie on the surface: tests/simulators/rigid/geometry",
     "functions.adj_flat: ti.abs(p?k?) <= b.h?k? -> ti.abs(p?k?) < b.h?k?": "the tie at the end of a side",
     "functions.adj_flat: b.R.transpose() @ y - b.o -> b.o - b.R.transpose() @ y": "only its magnitude matters",
-    "loops.jvp_contacts: found.gap* < pair.FAR -> *<= pair.FAR": "inactive contacts, see rigid/geometry",
-    "loops.adj_contacts: found.gap* < pair.FAR -> *": "inactive contacts, see tests/simulators/rigid/geometry",
+    "loops.jvp_contacts: x.gap* < pair.FAR -> *<= pair.FAR": "inactive contacts, see rigid/geometry",
+    "loops.adj_contacts: x.gap* < pair.FAR -> *": "inactive contacts, see tests/simulators/rigid/geometry",
 }
 
 check = functools.partial(gradcheck, mode="projected", repeats=1)
@@ -52,15 +50,11 @@ def leaf(values: Any) -> Tensor:
 
 
 def check_geometry(model: RigidBodies, *seeds: int) -> Callable[[Any], None]:
-    """Return a check of the contacts of this model; the original forward kernel is reused."""
+    """Return a check of the contacts of this model."""
 
     def check_package(package: Any) -> None:
-        def reuse(_: RigidBodies) -> SimpleNamespace:
-            return choose_kernels(vars(contacts)["_kernels"](model), mine)
-
         module = importlib.import_module(f"{package.__name__}.contacts")
-        mine = vars(module)["_kernels"](model)
-        with patch.object(module, "_kernels", reuse):
+        with changed_function(contacts.Contacts, module.Contacts):
             for seed in seeds:
                 random = np.random.default_rng(seed)
                 x, q = random.uniform(-0.5, 0.5, (4, model.dim)), random_turns(model.dim, 4, random)
@@ -81,9 +75,7 @@ def check_compliant(module: Any) -> None:
         np.random.default_rng(2),
     )
     motion = random.standard_normal((3, 6)), random.standard_normal((2, 2)), random.standard_normal((2, 1))
-    kernels = vars(compliant)["_kernels"](model)
-    mine = module._kernels(model)
-    with patch.object(module, "_kernels", lambda _: choose_kernels(kernels, mine)):
+    with changed_function(compliant.CompliantContact, module.CompliantContact):
         for damping in (0.1, 3.0):
             inputs = [leaf(values) for values in ((-0.3, -0.1, -0.2), *motion, 2.0, damping, (0.4, 0.7))]
             check(lambda *x: module.CompliantContact.apply(model, *x), inputs)
@@ -120,9 +112,8 @@ SWEEPS = [
     sweep_geometry(closest, ("functions.adj_*",), check_segments),
     sweep_geometry(pair, ("functions.adj_*",), check_flat),
     sweep_loops(contacts, ("loops.adj_*",), check_flat, package=geometry),
-    sweep_geometry(contacts, ("kernels.adjoint", "Contacts.backward"), check_flat),
     sweep_loops(compliant, ("loops.adj_*",), check_compliant),
-    make_sweep(compliant, ("functions.adj_*", "kernels.adjoint", "CompliantContact.backward"), check_compliant),
+    make_sweep(compliant, ("functions.adj_*",), check_compliant),
 ]
 SWEEPS += [tangents_of(sweep) for sweep in SWEEPS if sweep.module is not closest]
 
