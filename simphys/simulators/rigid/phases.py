@@ -190,6 +190,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         for e in range((n + 1) * D):
             adj_x.delta_v[e] = 0.0
         for e in range(D):
+            x.speed[n * D + e] = 0.0
             adj_x.speed[n * D + e] = 0.0
         for e in range(n * D):
             adj_x.speed[e] = adj_x.new[e]
