@@ -17,6 +17,7 @@ from .pairs import pairs
 from .per_element import per_element
 from .per_entry import per_entry
 from .points import read_at, spread_from
+from .routine import Fields, Setting, routine
 from .rows import Row, rows
 from .sequence import Event, Move, sequence, trace_of
 from .sequence_call import Parameters
@@ -27,9 +28,11 @@ from .weighted import Weights, weighted
 
 __all__ = [
     "Event",
+    "Fields",
     "Move",
     "Parameters",
     "Row",
+    "Setting",
     "Weights",
     "concatenate",
     "corners",
@@ -43,6 +46,7 @@ __all__ = [
     "per_element",
     "per_entry",
     "read_at",
+    "routine",
     "rows",
     "sequence",
     "sides",

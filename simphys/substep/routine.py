@@ -16,9 +16,7 @@ without elements is never read: any other one stands for it.
 
 from __future__ import annotations
 
-import functools
-from collections import namedtuple
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -26,22 +24,18 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
-from simphys.autograd.kernels.records import View as Region
-from simphys.simulator import Array, Shape
+from simphys.simulator import Shape
 
-from .action import Access, Action, Site, Slot, size_name
+from .action import Access, Action, Site, Slot
 from .function import declare
 from .pattern import Pattern, Source
 from .program import WHOLE, Domain, Op, Value, View
 from .relation import cached
+from .routine_text import Constants, Names, Packed, name_function, pack, write_arrays, write_model, write_zeros
 from .scope import Scope, adjoint_slot, hidden
 
-Names = tuple[str, ...]
-Constants = Mapping[str, Any]
-"""Integers, numbers and arrays by name, and mappings of such."""
 
-
-class Arrays(NamedTuple):
+class Fields(NamedTuple):
     """Names of the arrays of a routine."""
 
     given: Names
@@ -71,7 +65,7 @@ class Setting(NamedTuple):
 def routine(
     name: str,
     functions: Callable[..., SimpleNamespace],
-    arrays: Arrays,
+    arrays: Fields,
     setting: Setting,
     *,
     of_model: Names = (),
@@ -99,7 +93,7 @@ class Routine(Pattern):
         self,
         name: str,
         functions: Callable[..., SimpleNamespace],
-        arrays: Arrays,
+        arrays: Fields,
         setting: Setting,
         *,
         of_model: Names,
@@ -117,14 +111,26 @@ class Routine(Pattern):
         self.results = dict.fromkeys(arrays.results, (0,))
         self.hidden_results = len(arrays.tape)
         self.fixed_results = tuple([n for n, result in enumerate(arrays.results) if result in arrays.choices])
+        self._all_names = (*arrays.given, *arrays.results, *arrays.tape, *arrays.work)
+        self._require(arrays.choices, (*arrays.given, *arrays.results), "is an input or a result", "Name one.")
+        self._require(arrays.moving, (*arrays.tape, *arrays.work), "is on the tape or in the workspace", "Name one.")
+        twice = {name for name in self._all_names if self._all_names.count(name) > 1}
+        self._require(tuple(twice), (), "has one meaning", "Give the other array another name.")
         self._functions, self._arrays, self._setting = functions, arrays, setting
         self._of_model, self._choose, self._repeats = of_model, choose, repeats
+
+    def _require(self, names: Names, known: Collection[str], constraint: str, remedy: str) -> None:
+        """Raise InputError for a name that is not among the known ones."""
+        for name in names:
+            if name not in known:
+                raise InputError(self.source, f"{name} {constraint}", "no such array", remedy)
 
     def cost_us(self, op: Op) -> float:
         return 0.0  # it runs on one thread
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         shapes = self._setting.shapes(model)
+        self._require(self._all_names, shapes, "has a shape", "Add it to the shapes.")
         for name in self._arrays.given:
             value = inputs[name]
             assert isinstance(value, Value), "an array"
@@ -135,8 +141,9 @@ class Routine(Pattern):
         made = [Value(n, shapes[n], "local", _view(n, shapes[n])) for n in (*self._arrays.results, *self._arrays.tape)]
         own = tuple([shapes[n] for n in (*self._arrays.results, *self._arrays.tape, *self._arrays.work)])
         op = Op(self, inputs, WHOLE, views, tuple(made), variant=(self._choose(model), own))
+        self._require(self._of_model, self._setting.constants(model), "is a constant of the model", "Add it to these.")
         key = f"constants of {self.name}, {runtime.real_dtype()}"
-        constants = cached(model, key, lambda: _pack(model, self._setting.constants(model), self._of_model))
+        constants = cached(model, key, lambda: pack(model, self._setting.constants(model), self._of_model))
         op.relations, op.extra = constants.arrays, _Extra(constants, shapes, self._choose(model))
         return op
 
@@ -236,103 +243,21 @@ class Routine(Pattern):
 
         def emit(site: Site) -> None:
             for slot in cleared or []:
-                if slot.value.size:
-                    place = site.place(slot)
-                    with site.block(f"for k in range({_length(slot.value)}):"):
-                        site.line(f"{place.array}[{place.offset} + k] = 0.0")
+                write_zeros(site, slot)
             stand_in = next(iter({**reads, **writes}))
-            arguments = [self._model_text(op, scope, site)]
-            for given, made in records:
-                parts = [_region(site, slot, stand_in, word) for part, word in ((given, "Region"), (made, "Target"))
-                         for slot in part.values()]  # fmt: skip
-                kind = _name_function(scope, "Arrays", _record_type((*given, *made)))
-                arguments.append(site.assign("x", f"ti.static({kind}({', '.join(parts)}))"))
-            scope.functions |= {"Region": Region, "Target": Region}
-            site.line(f"{_name_function(scope, f'{self.name}_{pass_name}', call)}({', '.join(arguments)})")
+            arguments = [write_model(site, op, scope, op.extra.constants, self._arrays.numbers)]
+            arguments += [write_arrays(site, scope, *pair, stand_in) for pair in records]
+            site.line(f"{name_function(scope, f'{self.name}_{pass_name}', call)}({', '.join(arguments)})")
 
         scope.add(Action(WHOLE, emit, reads, writes, is_long=True))
-
-    def _model_text(self, op: Op, scope: Scope, site: Site) -> str:
-        """Write the record of the model's constants; returns its name."""
-        constants: _Packed = op.extra.constants
-        words = {path: f"{scope.relation(op, array)}[{k}]" for array, paths in constants.scalars.items()
-                 for k, path in enumerate(paths)}  # fmt: skip
-        words = {path: site.assign(path.replace(".", "_"), word) for path, word in words.items()}
-        words |= {
-            path: f"Region({scope.relation(op, path)}, 0)" for path in op.relations if path not in constants.scalars
-        }
-        words |= {name: scope.number(op, name) for name in self._arrays.numbers}
-
-        def write(tree: Constants, prefix: str) -> str:
-            parts = [
-                write(part, f"{prefix}{name}.") if isinstance(part, Mapping) else words[f"{prefix}{name}"]
-                for name, part in tree.items()
-            ]
-            return f"{_name_function(scope, 'Model', _record_type(tuple(tree)))}({', '.join(parts)})"
-
-        tree = {**constants.tree, **dict.fromkeys(self._arrays.numbers)}
-        return site.assign("model", f"ti.static({write(tree, '')})")
 
 
 class _Extra(NamedTuple):
     """Facts of a model that an application of a routine needs again."""
 
-    constants: _Packed
+    constants: Packed
     shapes: Mapping[str, Shape]
     choices: tuple[Hashable, ...]
-
-
-class _Packed(NamedTuple):
-    """Constants as arrays: the integers in one, the numbers in another, and the rest one by one."""
-
-    tree: Constants
-    arrays: dict[str, Array]
-    scalars: dict[str, list[str]]
-    """Paths of the scalars in the arrays `counts` and `numbers`."""
-
-
-def _pack(model: Any, constants: Constants, names: Names) -> _Packed:
-    tree = {name: constants[name] for name in names}
-    leaves = dict(_leaves(tree, ""))
-    real = runtime.real_dtype()
-    scalars = {
-        "counts": [path for path, value in leaves.items() if isinstance(value, int | np.integer)],
-        "numbers": [path for path, value in leaves.items() if isinstance(value, float | np.floating)],
-    }
-    scalars = {name: paths for name, paths in scalars.items() if paths}
-    kinds: dict[str, Any] = {"counts": np.int32, "numbers": real}
-    arrays = {name: np.array([leaves[path] for path in paths], kinds[name]) for name, paths in scalars.items()}
-    for path, value in leaves.items():
-        if isinstance(value, np.ndarray):
-            kind = np.int32 if value.dtype.kind in "iub" else real
-            arrays[path] = cached(model, f"{path}, {np.dtype(kind)}", functools.partial(_flatten, value, kind))
-    return _Packed(tree, arrays, scalars)
-
-
-def _flatten(array: Array, kind: Any) -> Array:
-    flat = np.ascontiguousarray(array, kind).reshape(-1)
-    return flat if flat.size else np.zeros(1, kind)
-
-
-def _leaves(tree: Constants, prefix: str) -> Any:
-    for name, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
-
-
-@functools.cache
-def _record_type(names: Names) -> Any:
-    return namedtuple("Record", names)
-
-
-def _name_function(scope: Scope, wanted: str, function: Any) -> str:
-    """Name a function or a record's type in the text."""
-    name = f"fn_{wanted}"
-    while scope.functions.setdefault(name, function) is not function:
-        name += "_"
-    return name
 
 
 def _view(name: str, shape: Shape) -> View:
@@ -348,20 +273,3 @@ def _spare(op: Op, slot: Slot) -> Slot:
     """Make a slot for a result that is computed again, where its own numbers stay."""
     value = slot.value
     return Slot(slot.kind, hidden(f"{value.name}_again", Domain(f"{value.name}_entries", value.size), View(WHOLE, ())))
-
-
-def _length(value: Value) -> str:
-    """Expression of the number of entries of an array."""
-    view = value.view
-    assert view is not None, "a routine has seen it"
-    if view.domain == WHOLE:
-        return str(view.components)
-    return f"{size_name(view.domain)} * {view.components}"
-
-
-def _region(site: Site, slot: Slot, stand_in: Slot, word: str) -> str:
-    """Expression of an array's place in memory, as a region that is read, or read and written."""
-    if not slot.value.size:
-        slot, word = stand_in, "Region"
-    place = site.place(slot)
-    return f"{word}({place.array}, {place.offset})"

@@ -9,7 +9,7 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.simulator import Shape
-from simphys.substep.routine import Setting
+from simphys.substep import Setting
 
 from . import joint_tables
 from .model import RigidBodies

@@ -40,7 +40,7 @@ from typing import Any, no_type_check
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
-from simphys.substep.routine import Arrays, routine
+from simphys.substep import Fields, routine
 
 from . import rows
 from .arrays import SETTING
@@ -215,7 +215,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 CompliantContact = routine(
     "CompliantContact",
     loops,
-    Arrays(
+    Fields(
         given=("gap", "frame", "velocity", "angular_velocity", "contact_stiffness", "contact_damping", "friction"),
         results=("wrench",),
     ),

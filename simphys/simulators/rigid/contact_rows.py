@@ -27,7 +27,7 @@ from typing import Any, no_type_check
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
-from simphys.substep.routine import Arrays, routine
+from simphys.substep import Fields, routine
 
 from . import basis, rows
 from .arrays import SETTING
@@ -161,7 +161,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 ContactRows = routine(
     "ContactRows",
     loops,
-    Arrays(
+    Fields(
         given=("active", "gap", "frame", "friction", "restitution"),
         results=("contact_row", "contact_target", "limit", "bounce"),
         choices=("active",),

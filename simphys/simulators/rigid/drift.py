@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any, no_type_check
 
 from simphys.autograd.kernels.runtime import ti
-from simphys.substep.routine import Arrays, routine
+from simphys.substep import Fields, routine
 
 from . import rows, variational
 from .arrays import SETTING
@@ -124,7 +124,7 @@ def free_loops(real: Any, dim: int) -> SimpleNamespace:
 Drift = routine(
     "Drift",
     loops,
-    Arrays(
+    Fields(
         given=("position", "orientation", "twist", "shift", "inertia"),
         results=("new_position", "new_orientation", "new_velocity", "new_spin"),
         numbers=("h",),
@@ -137,7 +137,7 @@ Drift = routine(
 FreeDrift = routine(
     "FreeDrift",
     free_loops,
-    Arrays(
+    Fields(
         given=("position", "orientation", "velocity", "angular_velocity", "inertia"),
         results=("new_position", "new_orientation", "new_spin"),
         numbers=("h",),

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, no_type_check
 
 from simphys.autograd.kernels.runtime import ti
-from simphys.substep.routine import Arrays, routine
+from simphys.substep import Fields, routine
 
 from . import joint_row, rows
 from .arrays import SETTING
@@ -80,7 +80,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 JointRows = routine(
     "JointRows",
     loops,
-    Arrays(given=("position", "orientation"), results=("joint_row", "joint_target")),
+    Fields(given=("position", "orientation"), results=("joint_row", "joint_target")),
     SETTING,
     of_model=("constraints", "joint_gain"),
 )

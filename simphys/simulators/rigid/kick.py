@@ -21,7 +21,7 @@ from typing import Any, no_type_check
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
-from simphys.substep.routine import Arrays, routine
+from simphys.substep import Fields, routine
 
 from . import inertia, rows
 from .arrays import SETTING
@@ -116,7 +116,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 Kick = routine(
     "Kick",
     loops,
-    Arrays(
+    Fields(
         given=("velocity", "angular_velocity", "orientation", "wrench", "mass", "inertia", "gravity"),
         results=("twist",),
         numbers=("h",),

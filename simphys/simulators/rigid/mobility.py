@@ -24,7 +24,7 @@ from typing import Any, no_type_check
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
-from simphys.substep.routine import Arrays, routine
+from simphys.substep import Fields, routine
 
 from . import inertia, rows
 from .arrays import SETTING
@@ -177,7 +177,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 Mobility = routine(
     "Mobility",
     loops,
-    Arrays(
+    Fields(
         given=("active", "row", "orientation", "q_impact", "attitude", "mass", "inertia"),
         results=("inverse_mass", "spin_change", "moment"),
         choices=("active",),

@@ -27,7 +27,7 @@ from types import SimpleNamespace
 from typing import Any, no_type_check
 
 from simphys.autograd.kernels.runtime import ti
-from simphys.substep.routine import Arrays, routine
+from simphys.substep import Fields, routine
 
 from . import joint_row, rows
 from .arrays import SETTING
@@ -134,7 +134,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 JointForce = routine(
     "JointForce",
     loops,
-    Arrays(
+    Fields(
         given=("position", "orientation", "velocity", "angular_velocity", "action", "motor_strength", "joint_damping"),
         results=("wrench",),
     ),

@@ -15,16 +15,16 @@ candidates (pairs of features that may touch) with dim rows each, N = NJ + dim M
 | fraction | [n] | fraction of the step before it, s | the same |
 | wrench | [n, D] | sum of forces [N] and torques [N m] about the centre | SpringDamper, JointForce, CompliantContact |
 | twist | [n, D] | velocity and angular velocity v*, w* after the forces, before the impulses | Kick |
-| row | [NJ, W] | l, m_a, m_b of the joint rows | JointRows |
-| target | [NJ] | required value of u [m/s], [rad/s]: -correction / h times the joint's error | the same |
-| row, target | [dim M, W], [dim M] | those of the contacts: normal, then one or two of friction | ContactRows |
+| joint_row | [NJ, W] | l, m_a, m_b of the joint rows | JointRows |
+| joint_target | [NJ] | required value of u [m/s], [rad/s]: -correction / h times the joint's error | the same |
+| contact_row, contact_target | [dim M, W], [dim M] | those of the contacts: normal, then one or two of friction | ContactRows |
 | limit, bounce | [M], [M] | coefficients of friction and of restitution of the pair | the same |
 | inverse_mass | [n] | 1 / mass; 0 for a fixed body [1/kg] | Mobility |
 | spin_change | [N, 2 S] | change of the spins of both bodies by an impulse of 1, A^-1 m; 0 if fixed | the same |
 | moment | [N, 2 S] | coefficients of the spins in the row: m_a, m_b | the same |
 | impulse | [PHASES, N] | lambda of each row, in each phase of the step | Solve, by phases.py |
-| twist, shift | [n, D] | v', w'; correction of the pose, sum of t dv, t dw over all impulses at times t | the same |
-| state | | x' = x + h v' - shift, q' = advance(q, h w' - turn shift) | Drift |
+| new, shift | [n, D] | v', w'; correction of the pose, sum of t dv, t dw over all impulses at times t | the same |
+| state | | x' = x + h v' - shift, q' = advance(q, h w' - turn shift) | Drift; FreeDrift before the forces |
 
 A row is a scalar constraint on velocities,
 
@@ -36,11 +36,10 @@ joints come first, in order, then those of the candidates, in order.
 
 Body WORLD = -1 is at rest at the origin: its position, spin and velocity read as 0, its orientation as the identity.
 
-Loop functions (`loops(real, dim)` of each sub-step) are ti.funcs over records of flat arrays (arrays.py), called by
-nested kernels and by the fused loop. In fused loops most arrays are views of one. Adjoint loops *add* to the adjoints
-of their inputs. Derivatives by an orientation are those by a small rotation in the world frame, adj_theta [n, S] (see
-numerics/rotation.py); the kernel that has summed them all converts them to adj_q. Those by `attitude` likewise have
-shape [M, 2 S]. Adjoints of outputs are read, not cleared.
+Loop functions (`loops(real, dim)` of each sub-step) are the forward, adjoint and tangent functions of routines. Their
+arrays `x`, `adj_x` and `dx` go by the names in arrays.py, and so do the constants of `model`. Derivatives by an
+orientation are often those by a small rotation in the world frame, adj_theta (see numerics/rotation.py), which
+`add_turn_of` converts.
 """
 
 import functools

@@ -18,7 +18,7 @@ from typing import Any, no_type_check
 from simphys.autograd.kernels.runtime import ti
 from simphys.nn import Controller
 from simphys.numerics import rotation
-from simphys.substep.routine import Arrays, routine
+from simphys.substep import Fields, routine
 
 from . import rows
 from .arrays import SETTING
@@ -87,7 +87,7 @@ def loops(real: Any, dim: int, controller: Controller) -> SimpleNamespace:
 Sense = routine(
     "Sense",
     loops,
-    Arrays(given=("position", "orientation", "velocity", "angular_velocity"), results=("sensed",)),
+    Fields(given=("position", "orientation", "velocity", "angular_velocity"), results=("sensed",)),
     SETTING,
     of_model=("bodies",),
     choose=lambda model: (model.dim, model.controller),

@@ -4,7 +4,7 @@ import functools
 from types import SimpleNamespace
 from typing import Any
 
-from simphys.substep.routine import Arrays, routine
+from simphys.substep import Fields, routine
 
 from . import phases, phases_tangent
 from .arrays import SETTING
@@ -20,7 +20,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 Solve = routine(
     "Solve",
     functions,
-    Arrays(
+    Fields(
         given=(
             *("active", "first", "row", "target", "limit", "bounce", "inverse_mass", "spin_change", "moment"),
             *("time", "fraction", "twist", "velocity", "angular_velocity"),

@@ -19,7 +19,7 @@ from typing import Any, no_type_check
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
-from simphys.substep.routine import Arrays, routine
+from simphys.substep import Fields, routine
 
 from . import rows
 from .arrays import SETTING
@@ -82,7 +82,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 SplitStep = routine(
     "SplitStep",
     loops,
-    Arrays(
+    Fields(
         given=("first", "position", "orientation", "twist", "time"),
         results=("x_impact", "q_impact", "fraction"),
         choices=("first",),

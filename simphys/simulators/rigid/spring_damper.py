@@ -20,7 +20,7 @@ from typing import Any, no_type_check
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation, spring
-from simphys.substep.routine import Arrays, routine
+from simphys.substep import Fields, routine
 
 from . import rows
 from .arrays import SETTING
@@ -125,7 +125,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 SpringDamper = routine(
     "SpringDamper",
     loops,
-    Arrays(
+    Fields(
         given=(
             *("position", "orientation", "velocity", "angular_velocity"),
             *("spring_stiffness", "spring_damping", "spring_length"),

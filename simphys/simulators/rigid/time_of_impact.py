@@ -45,7 +45,7 @@ from typing import Any, no_type_check
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
-from simphys.substep.routine import Arrays, routine
+from simphys.substep import Fields, routine
 
 from . import islands, rows
 from .arrays import SETTING
@@ -312,7 +312,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 TimeOfImpact = routine(
     "TimeOfImpact",
     loops,
-    Arrays(
+    Fields(
         given=("position", "orientation", "twist"),
         results=("gap", "frame", "attitude", "time", "active", "first"),
         tape=("gap_normal",),

@@ -14,7 +14,7 @@ from typing import Any, no_type_check
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
-from simphys.substep.routine import Arrays, routine
+from simphys.substep import Fields, routine
 
 from .. import rows
 from ..arrays import SETTING
@@ -109,7 +109,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 Contacts = routine(
     "Contacts",
     loops,
-    Arrays(given=("position", "orientation"), results=("gap", "frame")),
+    Fields(given=("position", "orientation"), results=("gap", "frame")),
     SETTING,
     of_model=("candidates",),
     choose=lambda model: (model.dim, model.candidates.kinds),

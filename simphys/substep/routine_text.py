@@ -1,0 +1,129 @@
+"""Text of calls of routines: records of arrays and of the model's constants, made in a kernel."""
+
+from __future__ import annotations
+
+import functools
+from collections import namedtuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simphys.autograd import runtime
+from simphys.autograd.kernels.records import View as Region
+from simphys.simulator import Array
+
+from .action import Site, Slot, size_name
+from .program import WHOLE, Op, Value
+from .relation import cached
+from .scope import Scope
+
+Names = tuple[str, ...]
+Constants = Mapping[str, Any]
+"""Integers, numbers and arrays by name, and mappings of such."""
+
+
+class Packed(NamedTuple):
+    """Constants as arrays: the integers in one, the numbers in another, and the rest one by one."""
+
+    tree: Constants
+    arrays: dict[str, Array]
+    scalars: dict[str, list[str]]
+    """Paths of the scalars in the arrays `counts` and `numbers`."""
+
+
+def pack(model: Any, constants: Constants, names: Names) -> Packed:
+    tree = {name: constants[name] for name in names}
+    leaves = dict(_leaves(tree, ""))
+    real = runtime.real_dtype()
+    scalars = {
+        "counts": [path for path, value in leaves.items() if isinstance(value, int | np.integer)],
+        "numbers": [path for path, value in leaves.items() if isinstance(value, float | np.floating)],
+    }
+    scalars = {name: paths for name, paths in scalars.items() if paths}
+    kinds: dict[str, Any] = {"counts": np.int32, "numbers": real}
+    arrays = {name: np.array([leaves[path] for path in paths], kinds[name]) for name, paths in scalars.items()}
+    for path, value in leaves.items():
+        if isinstance(value, np.ndarray):
+            kind = np.int32 if value.dtype.kind in "iub" else real
+            arrays[path] = cached(model, f"{path}, {np.dtype(kind)}", functools.partial(_flatten, value, kind))
+    return Packed(tree, arrays, scalars)
+
+
+def _flatten(array: Array, kind: Any) -> Array:
+    flat = np.ascontiguousarray(array, kind).reshape(-1)
+    return flat if flat.size else np.zeros(1, kind)
+
+
+def _leaves(tree: Constants, prefix: str) -> Any:
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+@functools.cache
+def _record_type(names: Names) -> Any:
+    return namedtuple("Record", names)
+
+
+def name_function(scope: Scope, wanted: str, function: Any) -> str:
+    """Name a function or a record's type in the text."""
+    name = f"fn_{wanted}"
+    while scope.functions.setdefault(name, function) is not function:
+        name += "_"
+    return name
+
+
+def write_model(site: Site, op: Op, scope: Scope, constants: Packed, numbers: Names) -> str:
+    """Write the record of the model's constants; returns its name."""
+    words = {path: f"{scope.relation(op, array)}[{k}]" for array, paths in constants.scalars.items()
+             for k, path in enumerate(paths)}  # fmt: skip
+    words = {path: site.assign(path.replace(".", "_"), word) for path, word in words.items()}
+    words |= {path: f"Region({scope.relation(op, path)}, 0)" for path in op.relations if path not in constants.scalars}
+    words |= {name: scope.number(op, name) for name in numbers}
+
+    def write(tree: Constants, prefix: str) -> str:
+        parts = [
+            write(part, f"{prefix}{name}.") if isinstance(part, Mapping) else words[f"{prefix}{name}"]
+            for name, part in tree.items()
+        ]
+        return f"{name_function(scope, 'Model', _record_type(tuple(tree)))}({', '.join(parts)})"
+
+    tree = {**constants.tree, **dict.fromkeys(numbers)}
+    return site.assign("model", f"ti.static({write(tree, '')})")
+
+
+def write_arrays(site: Site, scope: Scope, read: Mapping[str, Slot], written: Mapping[str, Slot], other: Slot) -> str:
+    """Write a record of arrays; returns its name. Another array stands for those without elements."""
+    scope.functions |= {"Region": Region, "Target": Region}
+    parts = [_region(site, slot, other, "Region") for slot in read.values()]
+    parts += [_region(site, slot, other, "Target") for slot in written.values()]
+    kind = name_function(scope, "Arrays", _record_type((*read, *written)))
+    return site.assign("x", f"ti.static({kind}({', '.join(parts)}))")
+
+
+def write_zeros(site: Site, slot: Slot) -> None:
+    """Write the loop that clears an array."""
+    if slot.value.size:
+        place = site.place(slot)
+        with site.block(f"for k in range({_length(slot.value)}):"):
+            site.line(f"{place.array}[{place.offset} + k] = 0.0")
+
+
+def _length(value: Value) -> str:
+    """Expression of the number of entries of an array."""
+    view = value.view
+    assert view is not None, "a routine has seen it"
+    if view.domain == WHOLE:
+        return str(view.components)
+    return f"{size_name(view.domain)} * {view.components}"
+
+
+def _region(site: Site, slot: Slot, stand_in: Slot, word: str) -> str:
+    """Expression of an array's place in memory, as a region that is read, or read and written."""
+    if not slot.value.size:
+        slot, word = stand_in, "Region"
+    place = site.place(slot)
+    return f"{word}({place.array}, {place.offset})"
