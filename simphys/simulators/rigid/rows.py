@@ -17,7 +17,7 @@ candidates (pairs of features that may touch) with dim rows each, N = NJ + dim M
 | twist | [n, D] | velocity and angular velocity v*, w* after the forces, before the impulses | Kick |
 | joint_row | [NJ, W] | l, m_a, m_b of the joint rows | JointRows |
 | joint_target | [NJ] | required value of u [m/s], [rad/s]: -correction / h times the joint's error | the same |
-| contact_row, contact_target | [dim M, W], [dim M] | those of the contacts: normal, then one or two of friction | ContactRows |
+| contact_row, contact_target | [dim M, W], [dim M] | the same of contacts: normal, then friction | ContactRows |
 | limit, bounce | [M], [M] | coefficients of friction and of restitution of the pair | the same |
 | inverse_mass | [n] | 1 / mass; 0 for a fixed body [1/kg] | Mobility |
 | spin_change | [N, 2 S] | change of the spins of both bodies by an impulse of 1, A^-1 m; 0 if fixed | the same |
