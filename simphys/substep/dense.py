@@ -112,7 +112,7 @@ class Dense(Pattern):
         W, b, _ = _values(op)
         y = op.outputs[0]
         before = hidden(f"{y.name}_before", op.domain, View(op.domain, ()))
-        deferred = any([scope.wants(value) and value.role == "param" for value in (W, b)])
+        deferred = any([scope.defers and scope.wants(value) and value.role == "param" for value in (W, b)])
         g = Slot("row" if deferred else "adjoint", before)
         if scope.gathers:
             self._pull_rows(op, scope, g)
@@ -120,7 +120,7 @@ class Dense(Pattern):
             self._pull_whole(op, scope, g)
         for value, add, defer in ((W, _add_weight, _defer_weight), (b, _add_bias, _defer_bias)):
             if scope.wants(value):
-                (defer if value.role == "param" else add)(op, scope, g)
+                (defer if scope.defers and value.role == "param" else add)(op, scope, g)
 
     def _pull_whole(self, op: Op, scope: Scope, g: Slot) -> None:
         W, _, x = _values(op)
@@ -219,6 +219,9 @@ def _add_weight(op: Op, scope: Scope, g: Slot) -> None:
     """Add the outer product of a step."""
     W, _, x = _values(op)
     view, columns = op.views["W"], W.shape[1]
+    if not scope.defers and adjoint_slot(W).kind == "sum":
+        _add_products(op, scope, g)
+        return
     target = write_own(adjoint_slot(W), view, scope)
 
     def emit(site: Site) -> None:
@@ -227,6 +230,22 @@ def _add_weight(op: Op, scope: Scope, g: Slot) -> None:
 
     reads: Any = {g: "other", Slot("value", x): "other"} | ({target.slot: "own"} if target.adds else {})
     scope.add(Action(view.domain, emit, reads, {target.slot: "own"}))
+
+
+def _add_products(op: Op, scope: Scope, g: Slot) -> None:
+    """Add the outer product of a step to a sum over time, row by row."""
+    W, _, x = _values(op)
+    target, given = adjoint_slot(W), Slot("value", x)
+
+    def emit(site: Site) -> None:
+        to, left, right = (site.place(slot) for slot in (target, g, given))
+        with site.block(f"for i in range({W.shape[0]}):"):
+            site.line(f"factor = {left.array}[{left.offset} + i]")
+            with site.block(f"for j in range({W.shape[1]}):"):
+                at = f"{to.array}[{to.offset} + i * {W.shape[1]} + j]"
+                site.line(f"{at} = {at} + factor * {right.array}[{right.offset} + j]")
+
+    scope.add(Action(WHOLE, emit, {g: "other", given: "other", target: "other"}, {target: "other"}))
 
 
 def _add_bias(op: Op, scope: Scope, g: Slot) -> None:

@@ -154,6 +154,11 @@ class Program:
                 ops.append(replace(op, inputs=inputs) if any([v in same for v in op.values()]) else op)
         return replace(self, ops=tuple(ops), result=result) if same else self
 
+    @property
+    def is_complex(self) -> bool:
+        """True if a sub-step takes so long, to compile and to run, that all others are cheap."""
+        return any([op.pattern.is_complex for op in self.ops])
+
     def constants(self) -> list[Value]:
         """List the constant arrays, each once."""
         found = {id(v): v for op in self.ops for v in op.values() if v.role == "constant"}

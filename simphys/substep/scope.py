@@ -23,9 +23,12 @@ class Scope:
         moving: Collection[Value] = (),
         frozen: Collection[Slot] = (),
         numbers_vary: bool = False,
+        defers: bool = True,
     ) -> None:
         self.gathers = gathers
         """True if loops add to their own elements only, so that they can run in parallel."""
+        self.defers = defers
+        """True if sums over time may wait for the last step, which takes memory for each step."""
         self.actions: list[Action] = []
         self.deferred: list[Action] = []
         """Actions that run after all steps of a segment, and loop over its steps themselves, see `TIME`."""

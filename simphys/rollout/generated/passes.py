@@ -100,7 +100,7 @@ def opening_pass(carried: Collection[Carried], *, gathers: bool, zeros: Collecti
 
 def adjoint_reads(program: Program, wanted: Collection[Value], zeros: Collection[Value]) -> Reads:
     """Find the results of sub-steps that the adjoints of a program read."""
-    scope = Scope(gathers=False, zeros=zeros, wanted=find_dependent(program.ops, wanted))
+    scope = Scope(gathers=False, zeros=zeros, wanted=find_dependent(program.ops, wanted), defers=not program.is_complex)
     _append_adjoints(program, scope)
     found = [
         [slot.value for slot in _value_reads(actions) if slot.value.role == "local"]
@@ -122,7 +122,9 @@ def adjoint_pass(
 
     Results of sub-steps that are read, but not stored, are computed again first.
     """
-    scope = Scope(gathers=gathers, zeros=zeros, wanted=find_dependent(program.ops, wanted))
+    scope = Scope(
+        gathers=gathers, zeros=zeros, wanted=find_dependent(program.ops, wanted), defers=not program.is_complex
+    )
     given = {name: Slot("adjoint", _dense(value)) for name, value in program.result.items()} if dense else {}
     scope.started |= set(given.values())
     for name, slot in given.items():

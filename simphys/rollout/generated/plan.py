@@ -73,7 +73,7 @@ class Recorded:
     @property
     def is_complex(self) -> bool:
         """True if a sub-step takes long to compile, so that one plan serves all rollouts."""
-        return any([op.pattern.is_complex for op in self.program.ops])
+        return self.program.is_complex
 
     @property
     def is_long(self) -> bool:
@@ -118,7 +118,7 @@ class EnginePlan:
         later = set(reads.later)
         self.carried = tuple([each for each in recorded.carried if not later & {each.old, each.new}])
         ends = [value for each in self.carried for value in (each.old, each.new)]
-        self.stored = find_stored(program, reads, ends)
+        self.stored = [] if recorded.is_complex else find_stored(program, reads, ends)
         self.history = bool(ends) and self.stored != find_stored(program, reads)
         """True if adjoints read what is carried over, so that the engine keeps it for each step."""
         self._available = [*self.stored, *ends] if self.history else self.stored
