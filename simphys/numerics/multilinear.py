@@ -1,16 +1,49 @@
-"""Linear interpolation between the 2^dim corners of a cell, as an element function in any dimension.
+"""Linear interpolation on a regular grid: the 2^dim entries around a point, and the value and slopes there.
 
-Bit a of the index c gives the position of corner c along axis a; r is the offset from corner 0, from 0 to 1. Pairs
-become single values, axis by axis, until one is left:
+Along each axis, a point p, in units of the spacing, lies at r = p - floor(p) beyond entry floor(p). Bit a of the
+index c gives the position of corner c along axis a. Pairs become single values, axis by axis, until one is left:
 
     f <- f_0 + r (f_1 - f_0)          adj_f_1 = r adj_f     adj_f_0 = (1 - r) adj_f     adj_r = (f_1 - f_0) adj_f
 
-Equal values thus give exactly that value.
+Equal values thus give exactly that value. The slope jumps between cells; at an entry itself it is that of the cell with
+higher indices. The `Axis` of a field describes where it ends: points are first clamped to between `low` and `high`, and
+a field with a period is evaluated in its first one. A point that is moved by clamping has slope 0; at `low` or `high`
+itself it is not moved.
 """
+
+from typing import NamedTuple
 
 from simphys.autograd.kernels.runtime import ti
 
 from .element import element
+
+UNBOUNDED = 1e30
+"""Value of -`low` and `high` for an axis without ends."""
+
+
+class Axis(NamedTuple):
+    """Extent of a field along an axis, in units of the spacing."""
+
+    low: float
+    high: float
+    last: float
+    """Largest index of the entry below a point; the smallest is -1."""
+    period: float = 0.0
+    """Number of entries after which the field repeats; 0 for none."""
+    inv_period: float = 0.0
+    """Inverse of the period; 0 for none."""
+
+
+@ti.func
+def locate(p, low, high, last, period, inv_period):
+    """Locate p along an axis: the entry below, the distance from it, and 0 if p was clamped to an end, else 1."""
+    inside = ti.select(p >= low, ti.select(p <= high, 1.0, 0.0), 0.0)
+    q = ti.min(ti.max(p, low), high)
+    below = ti.floor(q)
+    # Adding half an entry protects the floor against rounding at multiples of the period.
+    first = below - period * ti.floor((below + 0.5) * inv_period)
+    # Clamped as an integer, so that not even a NaN leads outside the memory of the field.
+    return ti.max(ti.min(ti.cast(first, ti.i32), ti.cast(last, ti.i32)), -1), q - below, inside
 
 
 @element
@@ -24,6 +57,17 @@ def interpolate(f, r):
 
 @interpolate.adjoint
 def adj_interpolate(f, r, adj):
+    return adj_corners(f, r, adj), adj * slopes(f, r)
+
+
+@interpolate.tangent
+def jvp_interpolate(f, r, df, dr):
+    return interpolate(df, r) + slopes(f, r).dot(dr)
+
+
+@ti.func
+def adj_corners(f, r, adj):
+    """Adjoint of the corners, `adj` times the weight of each, in a vector like f."""
     adj_f = 0 * f
     adj_f[0] = adj
     for back in ti.static(range(r.n)):
@@ -33,12 +77,7 @@ def adj_interpolate(f, r, adj):
             whole = adj_f[c]
             adj_f[2 * c + 1] = r[a] * whole
             adj_f[2 * c] = whole - r[a] * whole
-    return adj_f, adj * slopes(f, r)
-
-
-@interpolate.tangent
-def jvp_interpolate(f, r, df, dr):
-    return interpolate(df, r) + slopes(f, r).dot(dr)
+    return adj_f
 
 
 @ti.func

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
-from simphys.numerics import linear_interpolation
+from simphys.numerics import multilinear
 from simphys.simulators.smoke import advect, lattice, maccormack, model, sampling, source, transport
 
 from ..simulators.smoke import test_advect
@@ -83,14 +83,13 @@ def corrections(*loops: str) -> Callable[[Any], None]:
 
 
 def interpolation(module: Any) -> None:
-    with (
-        patch.object(sampling, "linear_interpolation", module),
-        patch.object(sampling, "functions", functools.cache(sampling.functions.__wrapped__)),
-    ):
-        # Neither cache may keep loops of the module.
+    rules = {name: getattr(module, name) for name in ("interpolate", "jvp_interpolate", "adj_corners", "slopes")}
+    with patch.multiple(sampling, **rules), patch.object(maccormack, "adj_interpolate", module.adj_interpolate):
+        # No cache may keep loops of the module.
         loops = {each.__name__.rsplit(".")[-1]: each.kernels.__wrapped__ for each in (sampling, maccormack)}
         with workspaces(**{name: SimpleNamespace(kernels=functools.cache(made)) for name, made in loops.items()}):
             moved("semi_lagrangian")
+            moved("maccormack")
 
 
 def ghosts(module: Any) -> None:
@@ -125,11 +124,11 @@ def added(module: Any) -> None:
 sweep_of = functools.partial(Sweep, errors=ALSO, equivalent=EQUIVALENT)
 
 SWEEPS = [
-    sweep_of(linear_interpolation, ("functions.slopes", "functions.adj_corners", "functions.jvp_*"), interpolation),
+    sweep_of(multilinear, ("slopes", "adj_*", "jvp_*"), interpolation),
     sweep_of(sampling, ("functions.adj_*", "kernels.adj_sample"), samples("adj_sample")),
     sweep_of(sampling, ("kernels.jvp_sample",), samples("jvp_sample")),
-    sweep_of(maccormack, ("functions.adj_*", "kernels.adj_correct"), corrections("adj_correct")),
-    sweep_of(maccormack, ("functions.jvp_*", "kernels.jvp_correct"), corrections("jvp_correct")),
+    sweep_of(maccormack, ("adj_*", "kernels.adj_correct"), corrections("adj_correct")),
+    sweep_of(maccormack, ("jvp_*", "kernels.jvp_correct"), corrections("jvp_correct")),
     sweep_of(lattice, ("Lattice.adj_extend",), ghosts),
     sweep_of(transport, ("Transport.pull", "Transport.push"), transports),
     sweep_of(advect, ("pull_*", "push_*", "*.collect_adj_velocity"), functions),

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import runtime
-from simphys.numerics.linear_interpolation import UNBOUNDED, Axis
+from simphys.numerics.multilinear import UNBOUNDED, Axis
 from simphys.simulator import Array, Shape
 
 from .model import Smoke

@@ -19,62 +19,61 @@ from typing import Any, no_type_check
 
 from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.element import element
+from simphys.numerics.multilinear import adj_interpolate, interpolate, jvp_interpolate
 
 from . import sampling
 from .sampling import BLOCK, SPREAD
 
 
-@functools.cache
-@no_type_check
-def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions in `dim` dimensions; `corners` are the entries around a departure point."""
-    vec, corners, count = ti.types.vector(dim, real), ti.types.vector(2**dim, real), 2**dim
+@ti.func
+def correction_mask(inside, other):
+    """Return 1 if neither departure point was moved to a side, else 0."""
+    product = 1.0
+    for d in ti.static(range(inside.n)):
+        product *= inside[d] * other[d]
+    return product
 
-    @ti.func
-    def correction_mask(inside: vec, other: vec) -> real:
-        """Return 1 if neither departure point was moved to a side, else 0."""
-        product = real(1.0)
-        for d in ti.static(range(dim)):
-            product *= inside[d] * other[d]
-        return product
 
-    @ti.func
-    def correct(f: real, moved: real, back: real, mask: real) -> real:
-        return moved + 0.5 * mask * (f - back)
+@element
+def add_correction(f, moved, back, mask):
+    return moved + 0.5 * mask * (f - back)
 
-    @ti.func
-    def adj_correct(g: real, mask: real):
-        """Return the adjoints of f, moved and back."""
-        return 0.5 * mask * g, g, -0.5 * mask * g
 
-    @ti.func
-    def limit(value: real, f: corners) -> real:
-        return ti.max(ti.min(value, f.max()), f.min())
+@add_correction.adjoint
+def adj_add_correction(f, moved, back, mask, adj):
+    return 0.5 * mask * adj, adj, -0.5 * mask * adj
 
-    @ti.func
-    def adj_limit(value: real, f: corners, g: real):
-        """Return the adjoints of the value and of the corners."""
-        adj_value, adj_f = g, corners(0.0)
-        low, high = f.min(), f.max()
-        below, above = value < low, value > high
-        if below or above:
-            adj_value, left = real(0.0), g
-            bound = ti.select(below, low, high)
-            for c in ti.static(range(count)):
-                if f[c] == bound:
-                    adj_f[c] = left
-                    left = real(0.0)
-        return adj_value, adj_f
 
-    @ti.func
-    def jvp_limit(value: real, f: corners, dvalue: real, df: corners) -> real:
-        value_slope, corner_slopes = adj_limit(value, f, real(1.0))
-        return value_slope * dvalue + corner_slopes.dot(df)
+@add_correction.tangent
+def jvp_add_correction(f, moved, back, mask, df, dmoved, dback):
+    return dmoved + 0.5 * mask * (df - dback)
 
-    return SimpleNamespace(
-        correction_mask=correction_mask, correct=correct, adj_correct=adj_correct,
-        limit=limit, adj_limit=adj_limit, jvp_limit=jvp_limit,
-    )  # fmt: skip
+
+@element
+def limit(value, f):
+    return ti.max(ti.min(value, f.max()), f.min())
+
+
+@limit.adjoint
+def adj_limit(value, f, adj):
+    adj_value, adj_f = adj, 0 * f
+    low, high = f.min(), f.max()
+    below, above = value < low, value > high
+    if below or above:
+        adj_value, left = 0 * adj, adj
+        bound = ti.select(below, low, high)
+        for c in ti.static(range(f.n)):
+            if f[c] == bound:
+                adj_f[c] = left
+                left = 0 * adj
+    return adj_value, adj_f
+
+
+@limit.tangent
+def jvp_limit(value, f, dvalue, df):
+    slope, corner_slopes = adj_limit(value, f, 1.0)
+    return slope * dvalue + corner_slopes.dot(df)
 
 
 # fmt: off
@@ -82,8 +81,8 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @no_type_check
 def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> SimpleNamespace:
     """Loops over points, like those of sampling.py; `moved` is s."""
-    fn, own = sampling.functions(real, dim, staggered), functions(real, dim)
-    linear, vec = fn.linear, fn.linear.vec
+    fn = sampling.functions(real, dim, staggered)
+    vec = fn.vec
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     field_block = ti.types.matrix(fields, BLOCK, real)
     spread = SPREAD if parallel else 1
@@ -104,12 +103,12 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                         v = fn.velocity_at(u, size, k0 + x0 + lane, s)
                         there, _, inside = fn.find_departure(start, x0 + lane, v, h, s, a)
                         first, behind, inside_back = fn.find_departure(start, x0 + lane, v, -h, s, a)
-                        mask = own.correction_mask(inside, inside_back)
+                        mask = correction_mask(inside, inside_back)
                         for n in ti.static(range(fields)):
                             j = n * size + k0 + x0 + lane
-                            back = linear.interpolate(fn.corners_at(moved, fn.entry(n, size, first), s), behind)
-                            value = own.correct(f[j], moved[j], back, mask)
-                            found[n, lane] = own.limit(value, fn.corners_at(f, fn.entry(n, size, there), s))
+                            back = interpolate(fn.corners_at(moved, fn.entry(n, size, first), s), behind)
+                            value = add_correction(f[j], moved[j], back, mask)
+                            found[n, lane] = limit(value, fn.corners_at(f, fn.entry(n, size, there), s))
                     for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
                         for n in ti.static(range(fields)):
                             corrected[n * size + k0 + x0 + lane] = found[n, lane]
@@ -128,19 +127,21 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                 v = fn.velocity_at(u, size, k, s)
                 there, _, inside = fn.find_departure(start, x, v, h, s, a)
                 first, behind, inside_back = fn.find_departure(start, x, v, -h, s, a)
-                mask = own.correction_mask(inside, inside_back)
+                mask = correction_mask(inside, inside_back)
                 total = vec(0.0)
                 for n in ti.static(range(fields)):
                     j = n * size + k
                     near = fn.corners_at(moved, fn.entry(n, size, first), s)
-                    value = own.correct(f[j], moved[j], linear.interpolate(near, behind), mask)
-                    adj_value, adj_there = own.adj_limit(value, fn.corners_at(f, fn.entry(n, size, there), s), g[j])
+                    back = interpolate(near, behind)
+                    value = add_correction(f[j], moved[j], back, mask)
+                    adj_value, adj_there = adj_limit(value, fn.corners_at(f, fn.entry(n, size, there), s), g[j])
                     fn.adj_corners_at(adj_f, fn.entry(n, size, there), s, adj_there)
-                    adj_f_j, adj_moved_j, adj_back = own.adj_correct(adj_value, mask)
+                    adj_f_j, adj_moved_j, adj_back = adj_add_correction(f[j], moved[j], back, mask, adj_value)
                     adj_f[j] = adj_f[j] + adj_f_j
                     adj_moved[j] = adj_moved[j] + adj_moved_j
-                    fn.adj_corners_at(adj_moved, fn.entry(n, size, first), s, linear.adj_corners(behind, adj_back))
-                    total += adj_back * linear.slopes(near, behind)
+                    adj_near, adj_behind = adj_interpolate(near, behind, adj_back)
+                    fn.adj_corners_at(adj_moved, fn.entry(n, size, first), s, adj_near)
+                    total += adj_behind
                 fn.adj_velocity_at(adj_u, size, k, s, h * total)
 
     @kernel
@@ -158,15 +159,17 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                     v = fn.velocity_at(u, size, k, s)
                     there, _, inside = fn.find_departure(start, x, v, h, s, a)
                     first, behind, inside_back = fn.find_departure(start, x, v, -h, s, a)
-                    mask = own.correction_mask(inside, inside_back)
+                    mask = correction_mask(inside, inside_back)
                     dbehind = h * fn.velocity_at(du, size, k, s)  # a point moved to a side gets no correction
                     for n in ti.static(range(fields)):
-                        j, back, far = n * size + k, fn.entry(n, size, first), fn.entry(n, size, there)
-                        near = fn.corners_at(moved, back, s)
-                        value = own.correct(f[j], moved[j], linear.interpolate(near, behind), mask)
-                        dnear = fn.corners_at(dmoved, back, s)
-                        dvalue = own.correct(df[j], dmoved[j], linear.jvp(near, behind, dnear, dbehind), mask)
-                        dcorrected[j] = own.jvp_limit(
+                        j, from_back, far = n * size + k, fn.entry(n, size, first), fn.entry(n, size, there)
+                        near = fn.corners_at(moved, from_back, s)
+                        back = interpolate(near, behind)
+                        value = add_correction(f[j], moved[j], back, mask)
+                        dnear = fn.corners_at(dmoved, from_back, s)
+                        dback = jvp_interpolate(near, behind, dnear, dbehind)
+                        dvalue = jvp_add_correction(f[j], moved[j], back, mask, df[j], dmoved[j], dback)
+                        dcorrected[j] = jvp_limit(
                             value, fn.corners_at(f, far, s), dvalue, fn.corners_at(df, far, s)
                         )
 

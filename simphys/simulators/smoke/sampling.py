@@ -9,7 +9,7 @@ point p, and g = adj_s:
 
     adj_f += sum_i w_i g_i  (a scatter)      adj_u_i -= h g_i f_p
 
-See linear_interpolation for the kinks of floor and of sides. On a staggered grid each component of u_i is averaged from
+See multilinear for the kinks of floor and of sides. On a staggered grid each component of u_i is averaged from
 4 entries, which are the steps `up` and `back` apart in memory. Zero steps make pairs of them (or all four) coincide, so
 that one kernel serves all quantities. Source: Stam 1999.
 """
@@ -20,7 +20,7 @@ from typing import Any, no_type_check
 
 from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
-from simphys.numerics import linear_interpolation
+from simphys.numerics.multilinear import adj_corners, interpolate, jvp_interpolate, locate, slopes
 
 BLOCK = 16
 """Number of values along a line that are computed together."""
@@ -33,8 +33,8 @@ SPREAD = 16
 @no_type_check
 def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
     """The element functions in `dim` dimensions. `k` is the index of a point in extended arrays of `size` entries."""
-    linear = linear_interpolation.functions(real, dim)
-    vec, ivec, corners, count = linear.vec, linear.ivec, linear.corners, linear.count
+    count = 2**dim
+    vec, ivec, corners = ti.types.vector(dim, real), ti.types.vector(dim, ti.i32), ti.types.vector(count, real)
     steps, frame = ti.types.matrix(4, dim, ti.i32), ti.types.matrix(5, dim, real)
 
     @ti.func
@@ -100,7 +100,7 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
         first, r, inside = 0, vec(0.0), vec(0.0)
         for d in ti.static(range(dim)):
             i = x if ti.static(d == dim - 1) else line[d]
-            below, behind, is_inside = linear.locate(i - h * v[d], a[0, d], a[1, d], a[2, d], a[3, d], a[4, d])
+            below, behind, is_inside = locate(i - h * v[d], a[0, d], a[1, d], a[2, d], a[3, d], a[4, d])
             first += (below + 1) * s[1, d]
             r[d] = behind
             inside[d] = is_inside
@@ -137,7 +137,7 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
             adj_f[j] = adj_f[j] + g[c]
 
     return SimpleNamespace(
-        linear=linear, read_steps=read_steps, read_frame=read_frame, line_start=line_start,
+        vec=vec, corners=corners, read_steps=read_steps, read_frame=read_frame, line_start=line_start,
         velocity_at=velocity_at, adj_velocity_at=adj_velocity_at, find_departure=find_departure,
         entry=entry, store=store, corners_at=corners_at, adj_corners_at=adj_corners_at,
     )  # fmt: skip
@@ -153,7 +153,7 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
     of extended arrays are long enough for whole blocks.
     """
     fn = functions(real, dim, staggered)
-    linear, vec = fn.linear, fn.linear.vec
+    vec, corners = fn.vec, fn.corners
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     field_block, axis_block = ti.types.matrix(fields, BLOCK, real), ti.types.matrix(dim, BLOCK, real)
     point_block = ti.types.vector(BLOCK, ti.i32)
@@ -174,7 +174,7 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                         v = fn.velocity_at(u, size, k0 + x0 + lane, s)
                         first, behind, _ = fn.find_departure(start, x0 + lane, v, h, s, a)
                         for n in ti.static(range(fields)):
-                            found[n, lane] = linear.interpolate(fn.corners_at(f, fn.entry(n, size, first), s), behind)
+                            found[n, lane] = interpolate(fn.corners_at(f, fn.entry(n, size, first), s), behind)
                     for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
                         for n in ti.static(range(fields)):
                             moved[n * size + k0 + x0 + lane] = found[n, lane]
@@ -195,7 +195,7 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                     first, behind, inside = fn.find_departure(start, x0 + lane, fn.velocity_at(u, size, k, s), h, s, a)
                     total = vec(0.0)
                     for n in ti.static(range(fields)):
-                        total += g[n * size + k] * linear.slopes(fn.corners_at(f, fn.entry(n, size, first), s), behind)
+                        total += g[n * size + k] * slopes(fn.corners_at(f, fn.entry(n, size, first), s), behind)
                     fn.store(firsts, lane, first)
                     for d in ti.static(range(dim)):
                         behinds[d, lane] = behind[d]
@@ -207,8 +207,8 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                         behind[d] = behinds[d, lane]
                         gv[d] = adj_v[d, lane]
                     for n in ti.static(range(fields)):
-                        adj_corners = linear.adj_corners(behind, g[n * size + k])
-                        fn.adj_corners_at(adj_f, fn.entry(n, size, firsts[lane]), s, adj_corners)
+                        adj_there = adj_corners(corners(0.0), behind, g[n * size + k])
+                        fn.adj_corners_at(adj_f, fn.entry(n, size, firsts[lane]), s, adj_there)
                     fn.adj_velocity_at(adj_u, size, k, s, gv)
 
     @kernel
@@ -228,7 +228,7 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                     for n in ti.static(range(fields)):
                         j = fn.entry(n, size, first)
                         df_j = fn.corners_at(df, j, s)
-                        dmoved[n * size + k] = linear.jvp(fn.corners_at(f, j, s), behind, df_j, dbehind)
+                        dmoved[n * size + k] = jvp_interpolate(fn.corners_at(f, j, s), behind, df_j, dbehind)
 
     return SimpleNamespace(sample=sample, adj_sample=adj_sample, jvp_sample=jvp_sample)
 # fmt: on
