@@ -265,17 +265,17 @@ class SpreadFrom(Points):
         assert cells is not None, "made with the sub-step"
         wants_strength = scope.wants(q.value)
         strengths = [(write_own(adjoint_slot(q.value), view, scope), "real(0.0)")] if wants_strength else []
+        positions = self.adj_position(op, scope)
 
         def body(site: Site, node: Node, at: str, totals: list[str]) -> None:
             given = site.assign("given", site.load_at(g, cells, at))
             if wants_strength:
                 site.line(f"{totals[0]} += {node.weight} * {given}")
-            if len(totals) > wants_strength:
+            if positions:
                 strength = site.load(q, view)
                 site.line(f"{totals[-1]} += {given} * {strength} * {node.slope()}")
 
-        targets = [*strengths, *self.adj_position(op, scope)]
-        self.gather(op, scope, targets, {q: "other", x: "other", g: "other"}, body)
+        self.gather(op, scope, [*strengths, *positions], {q: "other", x: "other", g: "other"}, body)
 
 
 def op_cells(op: Op) -> tuple[int, ...]:

@@ -44,6 +44,8 @@ FULL_SUITE: dict[str, tuple[str, ...]] = {
         "simulators/mass_spring/test_two_threads.py::test_two_threads_agree_with_one_and_with_themselves",
         "simulators/mass_spring/test_control.py::test_the_derivative_of_a_hundred_controlled_steps_is_right*",
         "simulators/wave/test_memory.py::*[torus*",
+        "simulators/wave/test_engine.py::*-alone]",
+        "simulators/wave/test_engine.py::*[space*",
         "simulators/mpm/test_engine.py::*",
         "experiment/test_settings_of_scenes.py::*[rigid/dropped_ball]",
         "experiment/test_settings_of_scenes.py::*[shallow_water/harbour]",
