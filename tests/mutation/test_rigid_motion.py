@@ -36,7 +36,7 @@ from simphys.simulators.rigid import (
 from simphys.substep import function, launch
 
 from ..simulators.rigid import test_mobility, test_split_step
-from ..simulators.rigid.free_bodies import bodies, drift_inputs, kick_inputs, leaf, state
+from ..simulators.rigid.free_bodies import bodies, drift_inputs, free_drift_inputs, kick_inputs, leaf, state
 from ..simulators.rigid.test_joint_constraints import chain
 from ..simulators.rigid.test_motor import driven_joints
 from ..simulators.rigid.test_spring_damper import spring_model
@@ -149,6 +149,11 @@ def check_drift(dim: int) -> Check:
     return make_check(drift, "Drift", model, *drift_inputs(model).values(), given=0.3)
 
 
+def check_free_drift(dim: int) -> Check:
+    model = bodies(dim, 2)
+    return make_check(drift, "FreeDrift", model, *free_drift_inputs(model).values(), given=0.3)
+
+
 def check_mobility(dim: int) -> Check:
     model = test_mobility.make_model(dim)
     return make_check(
@@ -216,6 +221,7 @@ SWEEPS = [
     make_sweep(kick, ("functions.adj_*",), check_kick(bodies(3))),
     sweep_substep(kick, check_kick(bodies(2, fixed=(1,)))),
     sweep_substep(drift, check_drift(2)),
+    make_sweep(drift, ("free_loops.adj_*",), check_free_drift(2)),
     make_sweep(variational, ("in_plane.adj_*",), check_drift(2)),
     make_sweep(variational, ("in_space.adj_*",), check_drift(3)),
     sweep_substep(time_of_impact, check_time_of_impact()),

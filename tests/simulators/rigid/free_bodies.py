@@ -62,6 +62,13 @@ def drift_inputs(model: RigidBodies) -> dict[str, Tensor]:
     }
 
 
+def free_drift_inputs(model: RigidBodies) -> dict[str, Tensor]:
+    """Return inputs in the order of FreeDrift."""
+    given, n, dim = drift_inputs(model), model.bodies, model.dim
+    motion = {"velocity": leaf(n, dim, seed=10), "angular_velocity": leaf(n, model.spins, seed=11)}
+    return {"position": given["position"], "orientation": given["orientation"], **motion, "inertia": given["inertia"]}
+
+
 def state(model: RigidBodies) -> tuple[Tensor, ...]:
     """Return the fields of a random state, in order."""
     return tuple([leaf(*shape, seed=20 + i) for i, shape in enumerate(model.state_shapes().values())])

@@ -7,15 +7,26 @@ import pytest
 
 from simphys.autograd import tensor
 from simphys.autograd.proof.gradcheck import gradcheck
-from simphys.simulators.rigid.drift import Drift
+from simphys.simulators.rigid.drift import Drift, FreeDrift
 
-from .free_bodies import bodies, drift_inputs
+from .free_bodies import bodies, drift_inputs, free_drift_inputs
 
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
     model = bodies(dim, count=2)
     gradcheck(lambda *x: Drift.apply(model, 0.3, *x), tuple(drift_inputs(model).values()), tolerance=1e-8)
+    gradcheck(lambda *x: FreeDrift.apply(model, 0.3, *x), tuple(free_drift_inputs(model).values()), tolerance=1e-8)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_a_free_drift_is_one_without_a_shift(dim: int) -> None:
+    model = bodies(dim, count=2)
+    x, q, v, w, inertia = [tensor(each.data) for each in free_drift_inputs(model).values()]
+    twist, no_shift = tensor(np.hstack([v.data, w.data])), tensor(np.zeros((2, model.freedoms)))
+    x_new, q_new, _, w_new = Drift.apply(model, 0.3, x, q, twist, no_shift, inertia)
+    for found, expected in zip(FreeDrift.apply(model, 0.3, x, q, v, w, inertia), (x_new, q_new, w_new), strict=True):
+        np.testing.assert_allclose(found.data, expected.data, rtol=0, atol=1e-14)
 
 
 @pytest.mark.gpu
