@@ -28,25 +28,30 @@ class Packed(NamedTuple):
 
     tree: Constants
     arrays: dict[str, Array]
-    scalars: dict[str, list[str]]
-    """Paths of the scalars in the arrays `counts` and `numbers`."""
+    scalars: dict[str, dict[str, int]]
+    """Places of the scalars in the arrays `counts` and `numbers`, by path."""
 
 
 def pack(model: Any, constants: Constants, names: Names) -> Packed:
+    """Pack the named constants of a model. All scalars share two arrays, as devices bind few of them."""
     tree = {name: constants[name] for name in names}
-    leaves = dict(_leaves(tree, ""))
-    real = runtime.real_dtype()
-    scalars = {
-        "counts": [path for path, value in leaves.items() if isinstance(value, int | np.integer)],
-        "numbers": [path for path, value in leaves.items() if isinstance(value, float | np.floating)],
-    }
-    scalars = {name: paths for name, paths in scalars.items() if paths}
+    every, real = dict(_leaves(constants, "")), runtime.real_dtype()
     kinds: dict[str, Any] = {"counts": np.int32, "numbers": real}
-    arrays = {name: np.array([leaves[path] for path in paths], kinds[name]) for name, paths in scalars.items()}
-    for path, value in leaves.items():
+    scalars: dict[str, dict[str, int]] = {"counts": {}, "numbers": {}}
+    arrays: dict[str, Array] = {}
+    for path, value in every.items():
+        if not isinstance(value, np.ndarray):
+            paths = scalars["counts" if isinstance(value, int | np.integer) else "numbers"]
+            paths[path] = len(paths)
+    for name, paths in scalars.items():
+        values = functools.partial(np.array, [every[path] for path in paths], kinds[name])
+        arrays[name] = cached(model, f"{name}, {kinds[name]}: {', '.join(paths)}", values)
+    for path, value in _leaves(tree, ""):
         if isinstance(value, np.ndarray):
             kind = np.int32 if value.dtype.kind in "iub" else real
             arrays[path] = cached(model, f"{path}, {np.dtype(kind)}", functools.partial(_flatten, value, kind))
+    used = {path for path, _ in _leaves(tree, "")}
+    scalars = {name: {path: k for path, k in paths.items() if path in used} for name, paths in scalars.items()}
     return Packed(tree, arrays, scalars)
 
 
@@ -79,7 +84,7 @@ def name_function(scope: Scope, wanted: str, function: Any) -> str:
 def write_model(site: Site, op: Op, scope: Scope, constants: Packed, numbers: Names) -> str:
     """Write the record of the model's constants; returns its name."""
     words = {path: f"{scope.relation(op, array)}[{k}]" for array, paths in constants.scalars.items()
-             for k, path in enumerate(paths)}  # fmt: skip
+             for path, k in paths.items()}  # fmt: skip
     words = {path: site.assign(path.replace(".", "_"), word) for path, word in words.items()}
     words |= {path: f"Region({scope.relation(op, path)}, 0)" for path in op.relations if path not in constants.scalars}
     words |= {name: scope.number(op, name) for name in numbers}
