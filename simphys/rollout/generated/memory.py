@@ -84,7 +84,8 @@ def lay_out(
             _place_row(layout, Slot("tangent", program.result[name]), f"d{name}", next_row=True)
         else:
             _place_member(layout, Slot("adjoint", program.result[name]), f"adj_{name}", variant.batched)
-            layout.places[Slot("adjoint", value)] = layout.places[Slot("adjoint", program.result[name])]
+            if Slot("adjoint", value) in run.aliases:  # else it is copied at the end of the step
+                layout.places[Slot("adjoint", value)] = layout.places[Slot("adjoint", program.result[name])]
         if name in run.dense:
             _place_row(layout, run.dense[name], f"dense_{name}", next_row=True, rows="dense_rows")
     for value in stored:
