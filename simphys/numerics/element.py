@@ -32,6 +32,7 @@ from typing import Any
 from simphys.autograd.errors import InputError
 from simphys.autograd.kernels.runtime import ti
 
+from .linear import find_linear
 from .vanishing import find_vanishing
 
 
@@ -53,6 +54,10 @@ class Rule:
     def vanishing(self, zeros: Collection[str]) -> tuple[bool, ...]:
         """Tell for each result whether the source shows that it is zero if these parameters are."""
         return find_vanishing(self.definition, zeros)
+
+    def linear(self, parameters: Collection[str]) -> tuple[bool, ...]:
+        """Tell for each result whether the source shows that it is linear in these parameters."""
+        return find_linear(self.definition, parameters) or (False,) * len(self.results)
 
 
 class Element:

@@ -11,9 +11,11 @@ from .corners import corners
 from .dense import dense
 from .edges import edges
 from .faces import faces
+from .from_grid import from_grid
 from .grid import per_cell
 from .operation import operation
 from .pairs import pairs
+from .part import part
 from .per_element import per_element
 from .per_entry import per_entry
 from .points import read_at, spread_from
@@ -23,6 +25,7 @@ from .sequence import Event, Move, sequence, trace_of
 from .sequence_call import Parameters
 from .sides import sides
 from .stencil import stencil
+from .to_grid import to_grid
 from .total import total
 from .weighted import Weights, weighted
 
@@ -40,8 +43,10 @@ __all__ = [
     "edges",
     "element",
     "faces",
+    "from_grid",
     "operation",
     "pairs",
+    "part",
     "per_cell",
     "per_element",
     "per_entry",
@@ -52,6 +57,7 @@ __all__ = [
     "sides",
     "spread_from",
     "stencil",
+    "to_grid",
     "total",
     "trace_of",
     "weighted",

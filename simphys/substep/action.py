@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from simphys.autograd import runtime
 from simphys.simulator import Array, Shape
 
 from .program import Domain, Value, View
@@ -104,6 +105,8 @@ class Action:
     """Elements that are computed together, before any of them is stored."""
     is_long: bool = False
     """True if its body is so long that it is compiled with reduced optimization."""
+    in_order: bool = False
+    """True if elements add to the same places, so that the loop takes one after the other on a CPU."""
     clears: Slot | None = None
     """Slot of the workspace that the action sets to zero, if that is all it does."""
     call: Callable[[Arrays, Moment], None] | None = None
@@ -123,12 +126,19 @@ class Site:
         suffix: str = "",
         row: str = "",
         line: tuple[str, str] = ("", ""),
+        cell: tuple[str, ...] = (),
     ) -> None:
         self._places, self.index, self._suffix = places, index, suffix
         self.row = row
         """Index of the first cell of its row, where a cell lies within the row of a grid, not at its ends."""
         self.line_begin, self.column = line
         """Index of the first cell of any row, and the number of the cell within it, for loops over rows of a grid."""
+        self.cell = cell
+        """Index of the cell along each axis, in a loop over a part of a grid."""
+        self.sums: list[tuple[str, Slot, View]] = []
+        """Sums over the elements of a loop: the name of a local variable, and where the sum of each part goes."""
+        self.named: dict[str, str] = {}
+        """Names of local variables that several actions share, by what they are."""
         self.compute: list[str] = []
         self.stores: list[str] = []
         self._indent = ""
@@ -229,6 +239,30 @@ class Site:
                 self.stores.append(f"{before} = {place.array}[{at}]")
                 held.append(f"{place.array}[{at}] = {before} {sign} {part}")
         self.stores += held
+
+    def sum_up(self, slot: Slot, view: View, expression: str) -> None:
+        """Add to the sum of the loop's part."""
+        name = self.fresh("sum")
+        self.sums.append((name, slot, view))
+        self.line(f"{name} += {expression}")
+
+    def add_all(self, terms: Sequence[tuple[Slot, View, str, str]]) -> None:
+        """Add to elements at any indices at once: (slot, view, index, name of what is added).
+
+        One after the other, or on a GPU by atomics. All are read before one is written, which is faster.
+        """
+        atomic, stores = runtime.settings().on_gpu, []
+        for slot, view, index, name in terms:
+            place = self._places[slot]
+            parts = split_element(name, view.element, whole=not place.by_component)
+            for at, part in zip(_addresses(place, view, index), parts, strict=True):
+                array = f"{place.array}[{at}]"
+                if atomic:
+                    stores.append(f"{array} += {part}")
+                else:
+                    stores.append(f"{array} = {self.assign('before', array)} + {part}")
+        for store in stores:
+            self.line(store)
 
     def set_at(self, slot: Slot, view: View, index: str, expression: str) -> None:
         """Set the element at another index."""

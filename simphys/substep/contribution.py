@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from .action import Access, Action, Kind, Site, Slot, zero_element
-from .program import Op, Value, View
+from .program import WHOLE, Domain, Op, Value, View
 from .scope import Scope, adjoint_slot, hidden, reduce
 
 
@@ -108,6 +108,8 @@ def add_own_adjoint(op: Op, name: str, scope: Scope) -> Contribution:
     assert isinstance(value, Value), "numbers have no adjoint"
     if view.domain == op.domain:
         return write_own(adjoint_slot(value), view, scope)
+    if scope.parts is not None and op.domain.grid:
+        return _sum_parts(op, name, scope, scope.parts)
     parts = View(op.domain, view.element)
     if value.role == "param":  # each element keeps its own part, so that nothing is added across threads
         return write_own(Slot("sum", value, op.domain.name), parts, scope)
@@ -119,3 +121,47 @@ def add_own_adjoint(op: Op, name: str, scope: Scope) -> Contribution:
         scope.add(reduce(work, parts, target, view, adds=adds))
 
     return write_own(work, parts, scope, finish)
+
+
+def add_entry_adjoint(op: Op, name: str, scope: Scope, entry: int) -> Contribution:
+    """Add to the adjoint of one entry of an array, which all elements of the loop read."""
+    if scope.parts is not None and op.domain.grid:
+        return _sum_parts(op, name, scope, scope.parts, entry)
+    value, view = op.inputs[name], op.views[name]
+    assert isinstance(value, Value), "numbers have no adjoint"
+    parts = View(op.domain, view.element)
+    work = Slot("adjoint", hidden(f"{op.outputs[0].name}_to_{value.name}", op.domain, parts))
+    return write_own(work, parts, scope, lambda: _add_parts(op, name, scope, work, parts, entry))
+
+
+def _sum_parts(op: Op, name: str, scope: Scope, domain: Domain, entry: int | None = None) -> Contribution:
+    """Add up each part of a loop over a grid by itself, and then add these to an adjoint, or to an entry of it."""
+    value, view = op.inputs[name], op.views[name]
+    assert isinstance(value, Value), "numbers have no adjoint"
+    parts = View(domain, view.element)
+    work = Slot("adjoint", hidden(f"{op.outputs[0].name}_to_{value.name}", domain, parts))
+
+    def finish() -> None:
+        _add_parts(op, name, scope, work, parts, entry)
+
+    return Contribution(work, parts, "other", lambda site, result: site.sum_up(work, parts, result), False, finish)
+
+
+def _add_parts(op: Op, name: str, scope: Scope, work: Slot, parts: View, entry: int | None) -> None:
+    """Append the action that adds up parts into an adjoint, or into an entry of it."""
+    value, view = op.inputs[name], op.views[name]
+    assert isinstance(value, Value), "numbers have no adjoint"
+    target = adjoint_slot(value)
+    if entry is None:
+        adds = scope.begin(target, view, "own")
+        scope.add(replace(reduce(work, parts, target, view, adds=adds), heavy=False))
+        return
+    scope.begin(target, view, "other")
+
+    def emit(site: Site) -> None:
+        total = site.assign("total", site.load_at(target, view, f"{entry}"))
+        with site.block(f"for k in range(n_{parts.domain.name}):"):
+            site.line(f"{total} += {site.load_at(work, parts, 'k')}")
+        site.put(target, view, f"{entry}", total)
+
+    scope.add(Action(WHOLE, emit, {work: "other", target: "other"}, {target: "other"}))

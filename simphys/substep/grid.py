@@ -9,7 +9,8 @@ from typing import Any
 from simphys.autograd.errors import InputError
 from simphys.simulator import Shape
 
-from .action import Site, build_element
+from .action import Site, Slot, build_element, zero_element
+from .contribution import Contribution, add_entry_adjoint
 from .function import declare
 from .loops import LoopPattern
 from .pattern import Source
@@ -27,6 +28,8 @@ def per_cell(
     shared: Mapping[str, str] | None = None,
     constant: Mapping[str, str] | None = None,
     inner: Mapping[str, str] | None = None,
+    entries: Mapping[str, tuple[str, int]] | None = None,
+    index: str = "",
     results: Mapping[str, str | Shape] | None = None,
     components_first: bool = False,
     idle: Mapping[str, str] | None = None,
@@ -39,11 +42,16 @@ def per_cell(
     - `inner`: parameters that tell where a cell lies, from attributes of the model with a bool for each axis: a vector
       with 1 for each axis, but 0 where the bool is True and the cell is the first one along the axis.
     - `idle`: for a parameter, another one that is the result wherever the first is zero. An engine then leaves it out.
+    - `entries`: (array, number of an entry), for an entry that all cells share, such as that of a body.
+    - `index`: a parameter that takes the index of the cell along each axis, a vector.
     """
     sources = {p: Source("own", name) for p, name in own.items()}
     sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
     sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
     sources |= {p: Source("constant", p, by=name) for p, name in (inner or {}).items()}
+    sources |= {p: Source("entry", name, by=f"{number}") for p, (name, number) in (entries or {}).items()}
+    if index:
+        sources[index] = Source("constant", index, by=CELLS)
     made = PerCell(func, sources, results=results, components_first=components_first)
     made.idle = idle or {}
     return declare(made)
@@ -98,7 +106,7 @@ class PerCell(GridPattern):
     ) -> None:
         super().__init__(func, sources, results=results, over=CELLS)
         self.components_first = components_first
-        given = [name for name, source in self.sources.items() if not source.by]
+        given = [name for name, source in self.sources.items() if not _is_known(source)]
         self.arguments = tuple([self.sources[name].field for name in given])
         self.places = tuple([given.index(name) if name in given else None for name in self.sources])
 
@@ -109,17 +117,37 @@ class PerCell(GridPattern):
             if isinstance(value, Value):
                 kind = self.sources[name].kind
                 own = kind == "own" or (kind == "constant" and value.shape[: len(cells)] == cells)
-                views[name] = self.view_cells(name, value, cells) if own else View(WHOLE, value.shape)
-        closed = {name: tuple(getattr(model, source.by)) for name, source in self.sources.items() if source.by}
+                views[name] = self.view_cells(name, value, cells) if own else self._shared_view(name, value)
+        placed = [(name, source.by) for name, source in self.sources.items() if _is_known(source)]
+        closed = {name: tuple(getattr(model, by)) for name, by in placed if by != CELLS}
         op = Op(self, inputs, Domain(CELLS, math.prod(cells), cells), views, variant=tuple(closed.items()))
         op.outputs = self.make_cell_outputs(op, cells)
         return op
 
+    def _shared_view(self, name: str, value: Value) -> View:
+        """Elements of an array that is not one of cells."""
+        return self.foreign_view(name, value) if self.sources[name].kind == "entry" else View(WHOLE, value.shape)
+
+    def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
+        source = self.sources[name]
+        if source.kind == "entry":
+            return add_entry_adjoint(op, name, scope, int(source.by))
+        return super().add_adjoint(op, scope, name)
+
     def load_input(self, site: Site, op: Op, scope: Scope, name: str, kind: Any) -> str:
+        if self.sources[name].kind == "entry":
+            value, view = op.inputs[name], op.views[name]
+            assert isinstance(value, Value), "an array"
+            if scope.is_zero(value) or (kind == "tangent" and not scope.moves(value)):
+                return zero_element(view.element)
+            return site.assign(value.name, site.load_at(Slot(kind, value), view, self.sources[name].by))
         if not self.sources[name].by:
             return super().load_input(site, op, scope, name, kind)
         variant: Any = op.variant
         parts = []
+        if self.sources[name].by == CELLS:
+            place = [locate_cell(site, op.domain.grid, axis) for axis in range(len(op.domain.grid))]
+            return site.assign(name, build_element(place, (len(place),)))
         for axis, closed in enumerate(dict(variant)[name]):
             inside = not closed or (site.row and axis == len(op.domain.grid) - 1)
             at = "" if inside else locate_cell(site, op.domain.grid, axis)
@@ -127,8 +155,15 @@ class PerCell(GridPattern):
         return site.assign(name, build_element(parts, (len(parts),)))
 
 
+def _is_known(source: Source) -> bool:
+    """True for a parameter that takes no array."""
+    return bool(source.by) and source.kind == "constant"
+
+
 def locate_cell(site: Site, cells: Shape, axis: int) -> str:
     """Write the number of the loop's cell along an axis; it is the same for a whole row, but for the last axis."""
+    if site.cell:
+        return site.cell[axis]
     stride, last = math.prod(cells[axis + 1 :]), axis == len(cells) - 1
     if last and site.column:
         return site.column

@@ -120,7 +120,7 @@ def _prepared_passes() -> dict[Any, _Prepared]:
 def _compile(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
     names = _slot_names(op)
     varying = [value for value in op.values() if value.varies]
-    scope = Scope(gathers=parallel, wanted=varying, moving=varying, numbers_vary=True)
+    scope = Scope(gathers=parallel, wanted=varying, moving=varying, numbers_vary=True, alike=alike)
     if name == "adjoint":
         scope.started |= {Slot("adjoint", value) for value in op.outputs}
     if name == "adjoint" and op.pattern.is_complex:

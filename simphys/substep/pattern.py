@@ -77,6 +77,9 @@ class Pattern(ABC):
     is_cheap = True
     """True if the results take so little time that they are computed again for the adjoint, rather than stored."""
 
+    is_long = False
+    """True if its text is so long that its loops are kernels of their own on a CPU."""
+
     is_serial = False
     """True if it takes one thing after the other: an engine of such sub-steps alone runs each member on one thread."""
 

@@ -30,6 +30,8 @@ def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> 
     given = None if control is None else Symbol(recording, control)
     result = step(model, params, state, given)
     results = _results(result, recording)
+    state_values = {name: value for name, value in state_values.items() if value.size}
+    results = {name: results[name] for name in state_values}
     for name, value in state_values.items():  # they share their memory
         _share_view(value, results[name])
         value.by_component = results[name].by_component = value.by_component or results[name].by_component
@@ -65,6 +67,9 @@ def _results(result: Any, recording: Recording) -> dict[str, Value]:
             found_as, remedy = f"{name}: {symbol!r}", "Compute it by declared sub-steps."
             raise InputError("step", "each field of the new state comes from a sub-step", found_as, remedy)
         value = symbol.value
+        if not value.size:  # an empty field takes no part
+            found[name] = value
+            continue
         if value.role != "local" or any([value is other for other in found.values()]):
             value = copy(recording, symbol).value
         found[name] = value

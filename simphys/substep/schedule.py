@@ -31,6 +31,10 @@ class Group:
         """True for an operation on whole arrays, which is no loop."""
         return self.actions[0].call is not None
 
+    @property
+    def in_order(self) -> bool:
+        return any([action.in_order for action in self.actions])
+
     def slots(self) -> set[Slot]:
         return {*self.reads, *self.writes}
 

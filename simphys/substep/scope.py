@@ -24,11 +24,18 @@ class Scope:
         frozen: Collection[Slot] = (),
         numbers_vary: bool = False,
         defers: bool = True,
+        alike: bool = False,
     ) -> None:
         self.gathers = gathers
         """True if loops add to their own elements only, so that they can run in parallel."""
         self.defers = defers
         """True if sums over time may wait for the last step, which takes memory for each step."""
+        self.parts: Domain | None = None
+        """Index set of the parts by which sums over the nodes of a grid are added up, see pieces.py; else None."""
+        self.alike = alike
+        """True if results do not depend on the order of threads: a GPU then adds to shared elements in order."""
+        self.grids = 1
+        """Number of grids that particles add to, each piece of them to its own."""
         self.actions: list[Action] = []
         self.deferred: list[Action] = []
         """Actions that run after all steps of a segment, and loop over its steps themselves, see `TIME`."""

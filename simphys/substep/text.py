@@ -117,7 +117,7 @@ def launch_lines(
         split = [f"member = y // {size}"] + ([] if group.domain == WHOLE else [f"{index} = y - member * {size}"])
     inner = [*split, *used, *body]
     total = f"members * {size}" if batched else size
-    if cpu and not batched and not group.heavy and group.domain.size <= LIGHT:
+    if group.in_order or (cpu and not batched and not group.heavy and group.domain.size <= LIGHT):
         parallel = False
     lines = [f"ti.loop_config(serialize={not parallel})"]
     if parallel and cpu and (group.heavy or rows):

@@ -40,7 +40,7 @@ FULL_SUITE: dict[str, tuple[str, ...]] = {
     "more cases of a simulator: the first of each stays": (
         "simulators/test_contract.py::*",
         "!simulators/test_contract.py::*, quick]",
-        "simulators/mpm/test_blocks.py::*",
+        "simulators/mpm/test_pieces.py::*",
         "simulators/mass_spring/test_two_threads.py::test_two_threads_agree_with_one_and_with_themselves",
         "simulators/mass_spring/test_control.py::test_the_derivative_of_a_hundred_controlled_steps_is_right*",
         "simulators/wave/test_memory.py::*[torus*",

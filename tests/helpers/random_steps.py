@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
 from simphys.rollout.generated import engine_of
 from simphys.simulator import Model, Record, Shape
-from simphys.substep import Parameters, Row, edges, per_element, rows
+from simphys.substep import Parameters, Row, edges, from_grid, per_element, rows, to_grid
 
 from .contract import System
 
@@ -131,6 +131,53 @@ def jvp_mix(a, b, k, c, da, db, dk, dc):
     return da_new, db + 0.1 * dc * ti.sin(a) + 0.1 * c * ti.cos(a) * da
 
 
+@element
+def place(x):
+    return 0.7 + 0.6 * ti.sin(x)
+
+
+@place.adjoint
+def adj_place(x, adj):
+    return 0.6 * ti.cos(x) * adj
+
+
+@place.tangent
+def jvp_place(x, dx):
+    return 0.6 * ti.cos(x) * dx
+
+
+@element
+def puff(r, a, v):
+    return a * v + r.dot(v) * r
+
+
+@puff.adjoint
+def adj_puff(r, a, v, adj):
+    s = r.dot(adj)
+    return s * v + r.dot(v) * adj, v.dot(adj), a * adj + s * r
+
+
+@puff.tangent
+def jvp_puff(r, a, v, dr, da, dv):
+    return da * v + a * dv + (dr.dot(v) + r.dot(dv)) * r + r.dot(v) * dr
+
+
+@element
+def breathe(r, u, k):
+    return k * u + u.dot(r) * r
+
+
+@breathe.adjoint
+def adj_breathe(r, u, k, adj):
+    s = r.dot(adj)
+    return s * u + u.dot(r) * adj, k * adj + s * r, u.dot(adj)
+
+
+@breathe.tangent
+def jvp_breathe(r, u, k, dr, du, dk):
+    return dk * u + k * du + (du.dot(r) + u.dot(dr)) * r + u.dot(r) * dr
+
+
 Turn = per_element(
     turn, over="nodes", own={"x": "x", "v": "v", "k": "k"}, constant={"h": "h"}, results={"x": "x", "v": "v"}
 )
@@ -139,6 +186,12 @@ Drive = per_element(drive, over="nodes", own={"x": "x", "w": "w"}, gathered={"u"
 Stretch = per_element(stretch, over="edges", own={"k": "k"}, shared={"c": "c"})
 Pull = edges(pull, between={"d": "x", "u": "v"}, own={"k": "k"}, onto="pull")
 Flow = edges(flow, between={"a": "a"}, own={"k": "k"}, shared={"s": "s"}, onto="flow")
+
+Place = per_element(place, over="nodes", own={"x": "x"})
+Puff = to_grid(puff, offset={"r": "x"}, own={"a": "a", "v": "v"}, results={"cloud": "v"}, over="nodes")
+Breathe = from_grid(
+    breathe, offset={"r": "x"}, nodes={"u": "cloud"}, shared={"k": "k"}, results={"breath": "r"}, over="nodes"
+)
 
 MIX = Parameters(both={("a", "b"): "x"}, own={"k": "k"}, shared={"c": "c"})
 Mix = rows(state=("x",), kinds=[Row(mix, MIX, ("a", "b"), ends="ends")], over="nodes", sweeps="sweeps")
@@ -184,6 +237,7 @@ class RandomModel(Model):
     controls: int
     dt: float = 0.1
     sweeps: int = 2
+    spacing: float = 0.7
 
     Params = Params
     State = State
@@ -191,6 +245,11 @@ class RandomModel(Model):
     @cached_property
     def nodes(self) -> int:
         return len(self.picks)
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """Number of nodes of a grid along each axis."""
+        return (4, 3, 5)[: self.dim]
 
     def param_shapes(self) -> Mapping[str, Shape]:
         return {"weight": (self.nodes,), "stiffness": (len(self.ends),), "tilt": (self.dim,), "factor": ()}
@@ -206,7 +265,7 @@ def step(model: RandomModel, params: Params, state: State, control: Tensor | Non
     """Apply the calls to values chosen among those there are, and let each field change by one of its kind."""
     vectors, numbers, springs = [state.x, state.v], [state.a, params.weight], [params.stiffness]
 
-    def pick(values: list[Any], choice: int) -> Any:
+    def pick(values: Sequence[Any], choice: int) -> Any:
         return values[choice % len(values)]
 
     for name, (i, j, k) in model.calls:
@@ -226,6 +285,10 @@ def step(model: RandomModel, params: Params, state: State, control: Tensor | Non
                 numbers.append(Flow.apply(model, a, pick(springs, j), params.factor))
             case "mix":
                 vectors.append(Mix.apply(model, x, pick(springs, j), params.factor))
+            case "breathe":
+                here, there = Place.apply(model, x), Place.apply(model, v)
+                cloud = Puff.apply(model, pick((here, there), k), a, v)
+                vectors.append(0.3 * Breathe.apply(model, here, cloud, params.factor))
             case "add":
                 vectors.append(x + v)
                 numbers.append(a - pick(numbers, i))
@@ -255,6 +318,9 @@ def draw(seed: int) -> tuple[System, int]:
     if others.random() < 0.4:
         choices = tuple([int(c) for c in others.integers(0, 100, 3)])
         calls.insert(int(others.integers(0, len(calls) + 1)), Call("mix", choices))
+    if others.random() < 0.25:
+        choices = tuple([int(c) for c in others.integers(0, 100, 3)])
+        calls.insert(int(others.integers(0, len(calls) + 1)), Call("breathe", choices))
     controls = int(random.integers(0, 3))
     picks = random.integers(-1, max(controls, 1), n).astype(np.int32) if controls else np.full(n, -1, np.int32)
     model = RandomModel(np.array(pairs, np.int32), picks, dim, tuple(calls), controls)

@@ -149,7 +149,6 @@ NAMES = ("adj_*", "jvp_*", "adjoint", "tangent")
 """Names of element functions and kernels that are rules; a Function has backward and jvp, or `elementwise` x and y."""
 ELSEWHERE = {
     "adjoint_kernel.adjoint": "only calls the stages, in reverse",
-    "mpm/collider_motion.py: kernels.*": "arithmetic on indices alone; held by the horizon in two launches",
     "nn/fused.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
     "rigid/sweeps.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by gradcheck of Solve",
     "rigid/sweeps_tangent.py: loops.*": "likewise",
@@ -159,7 +158,6 @@ ELSEWHERE = {
     "rigid/solve.py: kernels.*": "only calls the loops",
     "rigid/fused_adjoint.py: adj_velocity_step.*": "moves adjoints to the loops of the sub-steps; nested = fused",
     "rigid/fused_tangent.py: *": "moves tangents to the loops of the sub-steps; tangent = adjoint of a horizon",
-    "mpm/fused_adjoint.py: kernels.adj_node": "arithmetic on indices alone; held by nested = fused",
 }
 """Rules without a term to drop, by name or by file and name."""
 

@@ -15,7 +15,7 @@ from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import Mutant
 from simphys.numerics import isotropic, polar
-from simphys.simulators.mpm import actuate, constitutive, deformation, g2p, p2g, transfer
+from simphys.simulators.mpm import actuate, constitutive, deformation, g2p, p2g
 from simphys.simulators.mpm.laws import (
     LAW_PARAMETERS,
     LAWS,
@@ -30,10 +30,10 @@ from simphys.simulators.mpm.laws import (
     von_mises,
 )
 
-from ..simulators.mpm import test_actuate, test_deformation, test_g2p, test_p2g
+from ..simulators.mpm import substeps, test_actuate, test_deformation, test_g2p, test_p2g
 from ..simulators.mpm.laws.responses import Respond, deformed, diagonals, in_principal_frame
 from ..simulators.mpm.systems import system
-from .sweep import Sweep, anew, stale
+from .sweep import Sweep, stale
 
 EACH = 1
 """Number of mutants per rule in a sample: all compile kernels."""
@@ -59,30 +59,15 @@ def check(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> None:
     gradcheck(function, inputs, mode="projected", repeats=1)
 
 
-def applied(function: str, parts: Callable[..., Any], *arguments: int) -> Check:
-    """Make a check of the derivative of a sub-step of a module, at the inputs of its test."""
+def applied(function: str, parts: Callable[..., Any], *arguments: int, names: tuple[str, ...]) -> Check:
+    """Make a check of the derivative of a chain of sub-steps, some of them of a module, at the inputs of its test."""
 
     def checked(module: Any) -> None:
         model, inputs = parts(2, *arguments)
-        check(lambda *x: getattr(module, function).apply(model, *x), inputs)
+        with patch.multiple(substeps, **{name: getattr(module, name) for name in names}):
+            check(lambda *x: getattr(substeps, function)(model, *x), inputs)
 
     return checked
-
-
-def sub_step(module: ModuleType, function: str, checked: Check) -> list[Sweep]:
-    """Make the sweeps of a sub-step: over its adjoint kernel, its tangent kernel, and the Python around them."""
-    return [
-        Sweep(module, ("functions.adj*", "kernels.adjoint"), anew(module, checked, "adjoint")),
-        Sweep(module, ("functions.jvp*", "kernels.tangent"), anew(module, checked, "tangent")),
-        Sweep(module, (f"{function}.backward", f"{function}.jvp"), anew(module, checked)),
-    ]
-
-
-def sums(module: Any) -> None:
-    """Check the adjoints of both transfers, with the sums over nodes of `module`."""
-    for sub, checked in ((p2g, of_p2g), (g2p, of_g2p)):
-        with patch.object(sub, "transfer", module), anew_of(sub, "functions", "kernels"):
-            checked(sub)
 
 
 def anew_of(module: Any, *factories: str) -> ExitStack:
@@ -92,8 +77,6 @@ def anew_of(module: Any, *factories: str) -> ExitStack:
         stack.enter_context(patch.object(module, name, functools.cache(getattr(module, name).__wrapped__)))
     return stack
 
-
-of_p2g, of_g2p = applied("ParticleToGrid", test_p2g.parts, 4), applied("GridToParticle", test_g2p.parts, 4)
 
 STRETCHES: dict[str, tuple[float, list[list[float]]]] = {
     "fixed_corotated": (0.5, [[1.3, 0.8]]),
@@ -171,7 +154,7 @@ def respond(module: Any) -> None:
         fields = tuple([getattr(params, name) for name in LAW_PARAMETERS])
 
         def of(F: Tensor, q: Tensor, *fields: Tensor, model: Any = model) -> Any:
-            results = module.Respond.apply(model, F, q, module.Coefficients.apply(model, *fields))
+            results = module.respond(model, F, q, module.Coefficients.apply(model, *fields))
             return [x for x in results if x.size]
 
         check(of, (state.deformation, state.plastic, *fields))
@@ -188,12 +171,13 @@ def name_of(module: ModuleType) -> str:
     return module.__name__.rsplit(".", 1)[-1]
 
 
+OF_ELEMENTS = ("adj_*", "jvp_*")
+
 SWEEPS = [
-    *sub_step(deformation, "Deform", applied("Deform", test_deformation.parts)),
-    *sub_step(actuate, "Actuate", applied("Actuate", test_actuate.parts)),
-    *sub_step(p2g, "ParticleToGrid", of_p2g),
-    *sub_step(g2p, "GridToParticle", of_g2p),
-    Sweep(transfer, ("functions.gather_derivatives*",), sums),
+    Sweep(deformation, OF_ELEMENTS, applied("deform", test_deformation.parts, names=("Deform",))),
+    Sweep(actuate, OF_ELEMENTS, applied("actuate", test_actuate.parts, names=("FibreStress",))),
+    Sweep(p2g, OF_ELEMENTS, applied("to_grid", test_p2g.parts, 4, names=("Momentum", "ParticleToGrid"))),
+    Sweep(g2p, OF_ELEMENTS, applied("to_particles", test_g2p.parts, 4, names=("GridToParticle", "Move"))),
     *[
         Sweep(module, ("functions.adj", "functions.jvp"), response(name_of(module)))
         for module in (fixed_corotated, neo_hookean, fluid)
@@ -213,19 +197,10 @@ SWEEPS = [
         ("functions.adj", "functions.jvp", "functions.adj_left", "functions.jvp_left"),
         within("isotropic", "von_mises", "snow"),
     ),
-    Sweep(constitutive, ("functions.adj", "functions.jvp", "kernels.adjoint", "kernels.tangent"), respond),
-    Sweep(
-        constitutive,
-        (
-            "adj_coefficients",
-            "jvp_coefficients",
-            "Coefficients.backward",
-            "Coefficients.jvp",
-            "Respond.backward",
-            "Respond.jvp",
-        ),
-        respond,
-    ),
+    Sweep(constitutive, ("functions.adj", "functions.jvp"), respond),
+    Sweep(constitutive, ("responses.adj_*", "responses.jvp_*"), respond),
+    Sweep(constitutive, ("plastic_responses.adj_*", "plastic_responses.jvp_*"), respond),
+    Sweep(constitutive, ("adj_coefficients", "jvp_coefficients"), respond),
     Sweep(polar, ("*.derivative",), within("polar", "fixed_corotated", dims=(2, 3))),
 ]
 

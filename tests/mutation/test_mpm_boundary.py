@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
 from simphys.autograd import tensor
+from simphys.autograd.proof import mutation
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import Mutant
 from simphys.numerics import quaternion, rotation
-from simphys.simulators.mpm import collider_motion, collision, contact, grid, signed_distance, stages, wall
+from simphys.simulators.mpm import collider_motion, collision, contact, grid, signed_distance, wall
 from simphys.simulators.mpm.collider import Collider
 
 from ..helpers.elements import element
 from ..numerics import test_quaternion, test_rotation
-from ..simulators.mpm import test_collider_motion, test_collision, test_contact, test_grid, test_signed_distance
+from ..simulators.mpm import (
+    substeps,
+    test_collider_motion,
+    test_collision,
+    test_contact,
+    test_grid,
+    test_signed_distance,
+)
 from ..simulators.mpm.grids import build_env
 from ..simulators.mpm.grids import grid as small_grid
 from .sweep import Sweep, stale
@@ -69,33 +78,21 @@ def rotations(module: Any) -> None:
             check(test_rotation.rotate_vector(dim), test_rotation.some(count + dim))
         for dim, count in ((2, 1), (3, 3)):
             check(test_rotation.cross_product(dim), test_rotation.some(count + dim))
-    functions = functools.cache(collider_motion.functions.__wrapped__)
-    kernels = functools.cache(collider_motion.kernels.__wrapped__)
-    with (
-        patch.object(collider_motion, "rotation", module),
-        patch.object(collider_motion, "functions", functions),
-        patch.object(collider_motion, "kernels", kernels),
-    ):
-        moved(collider_motion)
+    with fresh(collider_motion) as motion, patch.object(motion, "rotation", module):
+        moved(motion)
+
+
+def fresh(module: ModuleType) -> Any:
+    """Load a copy of a module, whose kernels are not compiled yet."""
+    assert module.__file__ is not None
+    return mutation.load_changed(module, Path(module.__file__).read_bytes())
 
 
 def moved(module: Any) -> None:
-    with (
-        patch.object(test_collider_motion, "collider_motion", module),
-        patch.object(test_collider_motion, "MoveColliders", module.MoveColliders),
-    ):
+    with patch.object(substeps, "MoveColliders", module.MoveColliders):
         for dim in (2, 3):
             model = test_collider_motion.bodies(dim)
             check(test_collider_motion.motion_of(model), test_collider_motion.inputs_of(model))
-
-
-def motion(module: Any) -> None:
-    moved(module)
-    with (
-        patch.object(test_collider_motion, "collider_motion", module),
-        patch.object(test_collider_motion, "MoveColliders", module.MoveColliders),
-    ):
-        test_collider_motion.test_a_horizon_in_two_launches_is_its_steps(3)
 
 
 def collisions(module: Any) -> None:
@@ -110,30 +107,16 @@ def nodes(module: Any) -> None:
     around: dict[str, Any] = {"gravity": (1.0, -2.0), "wall_friction": 0.3}
     model = small_grid((6, 6), box, margin=2, walls=("friction",) * 4, skin=0.15)
     around |= {"position": (0.26, 0.23), "rotation": 0.4, "velocity": (0.3, -0.5), "spin": 1.5, "friction": 0.4}
-    with patch.object(test_grid, "GridVelocity", module.GridVelocity):
+    with patch.multiple(substeps, FreeVelocity=module.FreeVelocity, constrain=module.constrain):
         check(test_grid.velocity(model), (*test_grid.nodes_of(model), build_env(model, **around)))
 
 
-def nodes_at_walls(module: Any) -> None:
-    """Check a grid with two stages; with three, a sign flipped in each but the last would cancel."""
-    model = small_grid((6, 6), margin=2, walls=("friction",) * 4)
-    env = build_env(model, gravity=(1.0, -2.0), wall_friction=0.3)
-    with patch.object(test_grid, "GridVelocity", module.GridVelocity):
-        check(test_grid.velocity(model), (*test_grid.nodes_of(model), env))
-
-
-def of_grid(**parts: str) -> Callable[[Any], None]:
-    """Make a check of `nodes`, of a grid in which names of a module replace its own."""
+def part_of_grid(name: str) -> Callable[[Any], None]:
+    """Make a check of `nodes` with the sub-steps that a module declares."""
 
     def checked(module: Any) -> None:
-        with (
-            patch.object(grid, "functions", functools.cache(grid.functions.__wrapped__)),
-            patch.object(grid, "kernels", functools.cache(grid.kernels.__wrapped__)),
-            patch.multiple(grid, **{name: getattr(module, part) if part else module for name, part in parts.items()}),
-        ):
+        with patch.object(grid, name, getattr(module, name)):
             nodes(grid)
-            if "compose" in parts:
-                nodes_at_walls(grid)
 
     return checked
 
@@ -147,23 +130,11 @@ SWEEPS = [
     sweep_of(signed_distance, distances, "functions.apply_hessian", "functions.adj_*", "functions.jvp_*"),
     sweep_of(quaternion, quaternions, "functions.adj_*", "functions.jvp_*"),
     sweep_of(rotation, rotations, "in_plane.adj_*", "in_plane.jvp_*", "in_space.adj_*", "in_space.jvp_*"),
-    sweep_of(
-        collider_motion, motion, "functions.adj_*", "functions.jvp_*", "MoveColliders.backward", "MoveColliders.jvp"
-    ),
+    sweep_of(collider_motion, moved, "adj_*", "jvp_*"),
     sweep_of(collision, collisions, "functions.adj_*", "functions.jvp_*"),
-    sweep_of(collision, of_grid(collision=""), "stage.adj_*", "stage.jvp_*"),
-    sweep_of(wall, of_grid(wall=""), "stage.adj_*", "stage.jvp_*"),
-    sweep_of(stages, of_grid(compose="compose"), "_prepend.adj_*", "_prepend.jvp_*"),
-    sweep_of(
-        grid,
-        nodes,
-        "functions.adj_*",
-        "functions.jvp_*",
-        "kernels.adjoint",
-        "kernels.tangent",
-        "GridVelocity.backward",
-        "GridVelocity.jvp",
-    ),
+    sweep_of(collision, part_of_grid("collide"), "collide.adj_*", "collide.jvp_*"),
+    sweep_of(wall, part_of_grid("walls"), "walls.adj_*", "walls.jvp_*"),
+    sweep_of(grid, nodes, "adj_*", "jvp_*"),
 ]
 
 

@@ -1,14 +1,13 @@
 """Quadratic B-splines on a grid."""
 
-import functools
-from typing import Any, no_type_check
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 
-from simphys.autograd import kernel, runtime
-from simphys.autograd.kernels.runtime import ti
-from simphys.numerics import bspline
+from simphys.autograd import linearize, runtime, tensor
+from simphys.substep import element, to_grid
 
 CELLS = {2: (6, 9), 3: (5, 7, 6)}
 DX = 0.3
@@ -16,50 +15,42 @@ DIMS = pytest.mark.parametrize("dim", [2, 3])
 Array = np.ndarray[Any, Any]
 
 
-@functools.cache
-@no_type_check
-def kernels(dim: int) -> Any:
-    """Weights of all nodes [n, nodes] at points x [n, dim], and their derivatives for x / dx [n, nodes, dim]."""
-    real, lines, nodes = runtime.real(), bspline.count_lines(dim), int(np.prod(CELLS[dim]))
-    spline, reals = bspline.functions(real, dim, CELLS[dim]), ti.types.ndarray(dtype=real, ndim=1)
-    vec = ti.types.vector(dim, real)
+@element
+def unit(r, m):
+    return m
 
-    @kernel
-    def weigh(x: reals, n: ti.i32, inv_dx: real, weight: reals, slope: reals):
-        for i in range(n):
-            place = vec(0.0)
-            for d in ti.static(range(dim)):
-                place[d] = x[i * dim + d]
-            base = spline.base(place, inv_dx)
-            f = place * inv_dx - base
-            w, s = spline.weights(f), spline.slopes(f)
-            for number in range(lines):
-                o = spline.offset(number)
-                first, across = spline.start(base) + spline.line_offset(o), spline.line_weight(w, o)
-                for k in ti.static(range(3)):
-                    at = i * nodes + first + k
-                    weight[at] = across * w[k, dim - 1]
-                    slope[at * dim + dim - 1] = across * s[k, dim - 1]
-                    for d in ti.static(range(dim - 1)):
-                        slope[at * dim + d] = spline.line_slope(w, s, o, d) * w[k, dim - 1]
 
-    return weigh
+@unit.adjoint
+def adj_unit(r, m, adj):
+    return 0 * r, adj
+
+
+@unit.tangent
+def jvp_unit(r, m, dr, dm):
+    return dm
+
+
+Weigh = to_grid(unit, offset={"r": "position"}, own={"m": "mass"}, results={"mass": "m"})
+
+
+@dataclass(frozen=True)
+class Grid:
+    cells: tuple[int, ...]
+    spacing: float = DX
 
 
 def weigh(x: Array) -> tuple[Array, Array]:
-    """Weights [n, *cells], and their gradients with respect to x [n, *cells, dim]."""
-    real = runtime.real_dtype()
-    n, dim = x.shape
-    shapes = (n, *CELLS[dim]), (n, *CELLS[dim], dim)
-    points, *found = (runtime.to_device(flat) for flat in (x.astype(real).reshape(-1), *[zeros(s) for s in shapes]))
-    kernels(dim)(points, n, 1 / DX, *found)
-    weight, slope = (runtime.to_host(flat, shape) for flat, shape in zip(found, shapes, strict=True))
-    return weight, slope / DX
-
-
-def zeros(shape: tuple[int, ...]) -> Array:
-    """Flat array of zeros: a GPU copies all of a host array back, even if a kernel wrote only a part of it."""
-    return np.zeros(int(np.prod(shape)), runtime.real_dtype())
+    """Weights [n, *cells], and their gradients with respect to x [n, *cells, dim]: the mass of a unit at each point."""
+    grid, unit_mass = Grid(CELLS[x.shape[1]]), tensor(np.ones(1))
+    weights, slopes = [], []
+    for point in x:
+        place = tensor(point[None], requires_grad=True)
+        mass = Weigh.apply(grid, place, unit_mass)
+        weights.append(mass.data)
+        push = linearize([mass], [place])
+        axes = np.eye(len(point), dtype=mass.dtype)
+        slopes.append(np.stack([push(axis[None])[0] for axis in axes], axis=-1))
+    return np.stack(weights), np.stack(slopes)
 
 
 def points(dim: int, n: int = 40) -> Array:

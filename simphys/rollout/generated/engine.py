@@ -23,6 +23,8 @@ from .stages import Call, Stage
 
 TASKS_PER_THREAD = 8
 """Tasks of batch members per thread: neighbours share cache lines, and several tasks balance the load."""
+PIECES = 4
+"""Number of pieces of particles if results must not depend on the number of threads."""
 GPU_SERIAL = 64
 """Largest work [elements] of a step for which a GPU spends one thread on a batch member."""
 LOOP_ROUNDS = 65_535
@@ -73,13 +75,19 @@ class GeneratedEngine(Engine):
         if control is not None:
             shapes["control"] = (self._steps, *(model.control_shape() or ()))
         self._shapes = shapes
+        self._empty = {n: shape for n, shape in model.state_shapes().items() if not math.prod(shape)}
+        """Shapes of the fields of the state without entries, which no loop takes."""
         self._values = self._compute_values(params)
         own = {name for name, value in self._given.items() if value.ndim > len(shapes[name])}
         own |= {value.name for value in self._prologue.results if len(self._values[value.name]) > 1}
         self._work_us, self._is_long = recorded.work_us, recorded.is_long
         self._steps_per_launch = max(1, LOOP_ROUNDS // (ROOM * recorded.rounds))
         gathers = self._choose_gathers(deterministic=deterministic)
-        variant = Variant(batched=batch > 1, own=frozenset(own), gathers=gathers, alike=self._alike)
+        self._has_pieces = recorded.has_pieces
+        pieces = self._choose_pieces()
+        batched = batch > 1 or self._has_pieces  # one text for any batch, so that results are equal to the last bit
+        options: Any = {"alike": self._alike, "pieces": pieces}
+        variant = Variant(batched=batched, own=frozenset(own), gathers=gathers, **options)
         zeros = self._find_zeros()
         parallel = self._is_parallel(gathers=gathers)
         self._plan = recorded.plan(variant, parallel=parallel, needs=self._planned, zeros=zeros)
@@ -117,9 +125,18 @@ class GeneratedEngine(Engine):
             return self._work_us > runtime.PARALLEL_WORK_US
         return runtime.parallel(self._work_us) and not self._batch >= chosen.threads > 1
 
+    def _choose_pieces(self) -> int:
+        """Choose the number of pieces that particles are divided into."""
+        if not self._has_pieces:
+            return 1
+        if self._alike:
+            return PIECES if self._work_us > runtime.PARALLEL_WORK_US else 1
+        return runtime.settings().threads if runtime.parallel(self._work_us) else 1
+
     def _is_parallel(self, *, gathers: bool) -> bool:
         if self._alike:  # whatever the number of threads
-            return gathers or self._batch > 1
+            large = self._work_us * self._batch > runtime.PARALLEL_WORK_US
+            return large if self._has_pieces else gathers or self._batch > 1
         if gathers:
             return runtime.parallel(self._work_us * self._batch)
         return self._batch > 1 and (runtime.settings().threads > 1 or runtime.settings().on_gpu)
@@ -176,12 +193,19 @@ class GeneratedEngine(Engine):
 
     def load(self, segment: Segment, state: Arrays) -> None:
         for name, values in state.items():
+            if name in self._empty:
+                continue
             put_first_row(segment.arrays[name], self._program.state[name], values, count=segment.steps + 1)
 
     def read(self, segment: Segment, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
         count = segment.steps + 1
         fields = [(n, value) for n, value in self._program.state.items() if names is None or n in names]
-        return {n: read_rows(segment.arrays[n], value, self._batch, count, rows) for n, value in fields}
+        found = {n: read_rows(segment.arrays[n], value, self._batch, count, rows) for n, value in fields}
+        return found | self._read_empty(len(range(count)[rows] if isinstance(rows, slice) else rows), names)
+
+    def _read_empty(self, rows: int, names: Collection[str] | None = None) -> Arrays:
+        wanted = [n for n in self._empty if names is None or n in names]
+        return {n: np.zeros((self._batch, rows, *self._empty[n]), runtime.real_dtype()) for n in wanted}
 
     # --- launches
 
@@ -194,6 +218,7 @@ class GeneratedEngine(Engine):
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         dense = next(iter(adjoint.values())).shape[1] > 1
+        adjoint = {name: values for name, values in adjoint.items() if name not in self._empty}
         self._layout, loops = self._plan.adjoint(dense=dense)
         layout = self._layout
         given: dict[str, Any] = {**segment.arrays, **self._make_workspace(layout), "rows": segment.steps + 1}
@@ -230,6 +255,8 @@ class GeneratedEngine(Engine):
         tangents |= {n: np.zeros_like(self._given[n] if n == "control" else self._values[n]) for n in held}
         given = {**segment.arrays, **self._parts(layout, "work"), "rows": segment.steps + 1}
         for name, values in tangent.items():
+            if name in self._empty:
+                continue
             rows = np.zeros((self._batch, segment.steps + 1, *values.shape[1:]), real)
             rows[:, 0] = values
             ordered = as_elements(program.state[name], rows)
@@ -238,7 +265,8 @@ class GeneratedEngine(Engine):
         self._bind(loops, given, inputs).run(first, self._intervals(0, steps, in_loops=not self._plan.by_step))
         self._finish("tangent")
         count, state = segment.steps + 1, program.state.items()
-        return {n: read_rows(given[f"d{n}"], value, self._batch, count, slice(steps + 1)) for n, value in state}
+        found = {n: read_rows(given[f"d{n}"], value, self._batch, count, slice(steps + 1)) for n, value in state}
+        return found | self._read_empty(steps + 1)
 
     def _finish(self, name: Literal["forward", "adjoint", "tangent"]) -> None:
         """End a pass through a segment."""

@@ -28,6 +28,8 @@ class Variant:
     """Names of the parameters, and "control", that each batch member has its own values of."""
     alike: bool = False
     """True if results do not depend on the number of threads, not even by rounding."""
+    pieces: int = 1
+    """Number of pieces that particles are divided into, each with a grid of its own, see pieces.py."""
     gathers: bool
     """True if each step is launched by itself, and loops run in parallel; False for a loop over time in a launch."""
 

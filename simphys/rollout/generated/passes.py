@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from simphys.substep.action import Access, Action, Site, Slot
+from simphys.substep.pieces import Pieces
 from simphys.substep.program import WHOLE, Domain, Op, Program, Value, View
 from simphys.substep.schedule import Group, schedule
 from simphys.substep.scope import Scope, clear
@@ -25,6 +27,8 @@ class Pass:
     """Slot of the loss's derivative by the state that leaves the step, by field."""
     deferred: list[Group] = field(default_factory=list)
     """Loops that run after all steps of a segment, and go through its steps themselves."""
+    pieces: Pieces | None = None
+    """Particles whose loops go by pieces, and those of the grid around them by the parts of a box."""
 
     @property
     def all_groups(self) -> list[Group]:
@@ -76,9 +80,11 @@ def forward_pass(
     gathers: bool,
     zeros: Collection[Value],
     history: bool,
+    pieces: Pieces | None = None,
+    alike: bool = False,
 ) -> Pass:
     """Compute the new state, what is stored for the adjoint, and what is carried over, which `history` keeps apart."""
-    scope = Scope(gathers=gathers, zeros=zeros)
+    scope = _open_scope(pieces, gathers=gathers, zeros=zeros, alike=alike)
     scope.kept |= {Slot("value", value) for value in (*program.result.values(), *stored)}
     scope.kept |= {Slot("value", each.new) for each in carried}
     early = [each.early for each in carried]
@@ -86,7 +92,8 @@ def forward_pass(
         if op not in early:
             op.pattern.forward(op, scope)
     aliases = {} if history else {Slot("value", each.new): Slot("value", each.old) for each in carried}
-    return Pass(schedule([_under_aliases(action, aliases) for action in scope.actions]), scope, aliases)
+    actions = _complete(scope, pieces)
+    return Pass(schedule([_under_aliases(action, aliases) for action in actions]), scope, aliases, pieces=pieces)
 
 
 def opening_pass(carried: Collection[Carried], *, gathers: bool, zeros: Collection[Value]) -> Pass:
@@ -117,14 +124,15 @@ def adjoint_pass(
     gathers: bool,
     zeros: Collection[Value],
     dense: bool,
+    pieces: Pieces | None = None,
+    alike: bool = False,
 ) -> Pass:
     """Take the adjoint of the new state back to that of the old one, and add to the adjoint sums.
 
     Results of sub-steps that are read, but not stored, are computed again first.
     """
-    scope = Scope(
-        gathers=gathers, zeros=zeros, wanted=find_dependent(program.ops, wanted), defers=not program.is_complex
-    )
+    options: Any = {"gathers": gathers, "zeros": zeros, "alike": alike, "defers": not program.is_complex}
+    scope = _open_scope(pieces, wanted=find_dependent(program.ops, wanted), **options)
     given = {name: Slot("adjoint", _dense(value)) for name, value in program.result.items()} if dense else {}
     scope.started |= set(given.values())
     for name, slot in given.items():
@@ -138,16 +146,24 @@ def adjoint_pass(
     apart = any([action.call is not None for action in again])  # so that kernels of the forward pass serve again
     scope.actions = [*again, *start, *adjoints] if apart else [*start, *again, *adjoints]
     aliases = _alias_states(program, scope)
-    actions = [_under_aliases(action, aliases) for action in scope.actions]
+    actions = [_under_aliases(action, aliases) for action in _complete(scope, pieces)]
     count = len(again) if apart else 0
     groups = schedule(actions[:count]) + schedule(actions[count:])
-    return Pass(groups, scope, aliases, given, schedule(scope.deferred))
+    return Pass(groups, scope, aliases, given, schedule(scope.deferred), pieces)
 
 
-def tangent_pass(program: Program, moving: Collection[Value], *, gathers: bool, zeros: Collection[Value]) -> Pass:
+def tangent_pass(
+    program: Program,
+    moving: Collection[Value],
+    *,
+    gathers: bool,
+    zeros: Collection[Value],
+    pieces: Pieces | None = None,
+    alike: bool = False,
+) -> Pass:
     """Compute the tangent of the new state from that of the old one."""
     moves = find_dependent(program.ops, moving)
-    scope = Scope(gathers=gathers, zeros=zeros, moving=moves)
+    scope = _open_scope(pieces, gathers=gathers, zeros=zeros, alike=alike, moving=moves)
     scope.kept |= {Slot("tangent", value) for value in program.result.values()}
     for op in program.ops:
         if any([op.inputs[name] in moves for name in op.pattern.varying]):
@@ -158,7 +174,18 @@ def tangent_pass(program: Program, moving: Collection[Value], *, gathers: bool, 
     tangents, scope.actions = scope.actions, []
     _append_again(program, scope, _value_reads(tangents), set(program.result.values()))
     scope.actions += tangents
-    return Pass(schedule(scope.actions), scope)
+    return Pass(schedule(_complete(scope, pieces)), scope, pieces=pieces)
+
+
+def _open_scope(pieces: Pieces | None, **options: Any) -> Scope:
+    scope = Scope(**options)
+    if pieces is not None:
+        pieces.prepare(scope)
+    return scope
+
+
+def _complete(scope: Scope, pieces: Pieces | None) -> list[Action]:
+    return scope.actions if pieces is None else pieces.complete(scope.actions)
 
 
 def _append_adjoints(program: Program, scope: Scope) -> None:

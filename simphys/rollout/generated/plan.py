@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from simphys.autograd import runtime
+from simphys.substep.pieces import Pieces, find_pieces
 from simphys.substep.program import Program, Value
 
 from .carry import Carried
@@ -78,7 +79,12 @@ class Recorded:
     @property
     def is_long(self) -> bool:
         """True if the step is too long for one kernel."""
-        return len(self.program.ops) > LONG
+        return len(self.program.ops) > LONG or any([op.pattern.is_long for op in self.program.ops])
+
+    @functools.cached_property
+    def has_pieces(self) -> bool:
+        """True if loops over particles go by pieces."""
+        return self.is_long and not runtime.settings().on_gpu and find_pieces(self.program, 1) is not None
 
     @functools.cached_property
     def inputs(self) -> frozenset[str]:
@@ -143,7 +149,8 @@ class EnginePlan:
 
     @functools.cached_property
     def _forward_pass(self) -> tuple[Pass, Layout]:
-        options: Any = {"gathers": self.key.variant.gathers, "zeros": self.zeros}
+        variant = self.key.variant
+        options: Any = {"gathers": variant.gathers, "zeros": self.zeros, "alike": variant.alike, "pieces": self._pieces}
         run = forward_pass(self._program, self.stored, self.carried, history=self.history, **options)
         return run, self._lay_out(run)
 
@@ -203,7 +210,8 @@ class EnginePlan:
         params = [value for name, value in program.params.items() if name in moving]
         still = [program.params[name] for name in zeros]
         moves = [*program.state.values(), *params, *control]
-        run = tangent_pass(program, moves, gathers=variant.gathers, zeros=still)
+        pieces = find_pieces(program, 1) if self._recorded.has_pieces else None
+        run = tangent_pass(program, moves, gathers=variant.gathers, zeros=still, pieces=pieces, alike=variant.alike)
         layout = lay_out(program, run, variant, stored=(), tangents=True)
         chosen: Any = {"variant": variant, "parallel": parallel and not self.in_chunks}
         return layout, self._build(f"tangent_{self._recorded.name}", run, layout, **chosen)
@@ -231,11 +239,18 @@ class EnginePlan:
 
         return list(split_calls(run, layout, build))
 
+    @functools.cached_property
+    def _pieces(self) -> Pieces | None:
+        if not self._recorded.has_pieces:
+            return None
+        return find_pieces(self._recorded.program, self.key.variant.pieces)
+
     def _adjoint_pass(self, *, dense: bool) -> tuple[Pass, Layout]:
         if dense not in self._adjoint_passes:
             program, key = self._program, self.key
             gathers = key.variant.gathers
-            run = adjoint_pass(program, self._wanted, self._available, gathers=gathers, zeros=self.zeros, dense=dense)
+            options: Any = {"gathers": gathers, "zeros": self.zeros, "pieces": self._pieces, "alike": key.variant.alike}
+            run = adjoint_pass(program, self._wanted, self._available, dense=dense, **options)
             self._adjoint_passes[dense] = run, self._lay_out(run)
         return self._adjoint_passes[dense]
 

@@ -78,9 +78,12 @@ def build_loops(name: str, run: Pass, layout: Layout, variant: Variant, *, paral
 
     def write(groups: tuple[Group, ...]) -> Chunk:
         places, body = Places(layout, batched=variant.batched), []
-        options = {"parallel": parallel, "batched": variant.batched, "cpu": True}
+        options = {"parallel": parallel, "batched": variant.batched}
         for group in groups:
-            body += launch_lines(group, places, places.offsets, **options)
+            if run.pieces is None:
+                body += launch_lines(group, places, places.offsets, **options, cpu=True)
+            else:
+                body += run.pieces.write_loop(group, places, places.offsets, **options)
         body = expand_time(body, ["for _ in range(1):"])
         numbers = _in_order(body, run.scope.numbers)
         body = _rename(body, {number: f"number_{k}" for k, number in enumerate(numbers)})

@@ -1,11 +1,12 @@
-"""MLS-MPM: start reading at step.py, the nested step; engine.py is the fast way through the same physics."""
+"""MLS-MPM: start reading at step.py, the nested step, from which the engine is generated."""
+
+from simphys.rollout.generated import engine_of
 
 from .collider import Collider
-from .engine import MPMEngine
 from .model import MPM, Params, State
 from .stability import advice
 from .step import step
 
 __all__ = ["MPM", "Collider", "Params", "State", "step"]
 
-MPM.bind(step=step, engine=MPMEngine, advice=advice)
+MPM.bind(step=step, engine=engine_of(step), advice=advice)

@@ -24,11 +24,13 @@ import functools
 from types import SimpleNamespace
 from typing import Any, NamedTuple, no_type_check
 
+from simphys.autograd import runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
+from simphys.numerics.element import element
+from simphys.substep import per_cell
 
 from . import contact, signed_distance
-from .stages import accumulate
 
 
 class Body(NamedTuple):
@@ -113,71 +115,48 @@ def functions(real: Any, dim: int, shape: str, law: str) -> SimpleNamespace:
 
 
 @functools.cache
-@no_type_check
-def stage(real: Any, dim: int, shape: str, law: str, k: int, count: int) -> SimpleNamespace:
-    """The effect of collider k of `count` on a grid node, with its parameters read from `env` (see grid.py)."""
-    turn, f = rotation.functions(real, dim), functions(real, dim, shape, law)
-    vec, vec3 = ti.types.vector(dim, real), ti.types.vector(3, real)
-    widths = (dim, turn.rotations, dim, turn.spins, 1)
-    offsets = [dim + 1 + count * sum(widths[:field]) + k * widths[field] for field in range(5)]
-    read_position, read_rotation, read_velocity, read_spin, read_friction = (
-        _vector_reader(real, *field) for field in zip(offsets, widths, strict=True)
-    )
+def collide(shape: str, law: str, number: int) -> Any:
+    """Declare the effect of a collider, by its number, on the velocity of each node."""
 
-    @ti.func
-    def size_of(sizes: ti.template()) -> vec3:
-        return vec3(sizes[3 * k], sizes[3 * k + 1], sizes[3 * k + 2])
-
-    @ti.func
-    def velocity(cell, u: vec, env: ti.template(), sizes: ti.template(), dx: real, skin: real) -> vec:
-        new, r, size = u, dx * cell - read_position(env), size_of(sizes)
-        if f.is_near(r, read_rotation(env), size, skin):
-            q, v, omega, mu = read_rotation(env), read_velocity(env), read_spin(env), read_friction(env)[0]
-            body = ti.static(Body(q, v, omega, mu))
-            new = f.velocity(u, r, body, size, skin)
+    @element
+    def collide(u, c, q, v, omega, mu, cell, spacing, skin, size_0, size_1, size_2):
+        new, r, size = u, spacing * cell - c, ti.Vector([size_0, size_1, size_2])
+        if ti.static(functions(runtime.real(), u.n, shape, law).is_near)(r, q, size, skin):
+            new = ti.static(functions(runtime.real(), u.n, shape, law).velocity)(
+                u, r, ti.static(Body(q, v, omega, mu)), size, skin
+            )
         return new
 
-    @ti.func
-    def adj_velocity(
-        cell, u: vec, g: vec, env: ti.template(), sizes: ti.template(), dx: real, skin: real,
-        acc: ti.template(), wanted: ti.template(), atomic: ti.template(),
-    ) -> vec:  # fmt: skip
-        adj_u, r, size = g, dx * cell - read_position(env), size_of(sizes)
-        if f.is_near(r, read_rotation(env), size, skin):
-            q, v, omega, mu = read_rotation(env), read_velocity(env), read_spin(env), read_friction(env)[0]
-            body = ti.static(Body(q, v, omega, mu))
-            gu, gr, gq, gv, gomega, gmu = f.adj(u, r, body, size, skin, g)
-            adj_u = gu
-            if ti.static(wanted):
-                accumulate(acc, offsets[0], widths[0], -gr, atomic)
-                accumulate(acc, offsets[1], widths[1], gq, atomic)
-                accumulate(acc, offsets[2], widths[2], gv, atomic)
-                accumulate(acc, offsets[3], widths[3], gomega, atomic)
-                accumulate(acc, offsets[4], widths[4], ti.Vector([gmu]), atomic)
-        return adj_u
+    @collide.adjoint
+    def adj_collide(u, c, q, v, omega, mu, cell, spacing, skin, size_0, size_1, size_2, adj_u):
+        r, size = spacing * cell - c, ti.Vector([size_0, size_1, size_2])
+        adj, adj_r, adj_q, adj_v, adj_omega, adj_mu = adj_u, 0 * c, 0 * q, 0 * v, 0 * omega, 0 * mu
+        if ti.static(functions(runtime.real(), u.n, shape, law).is_near)(r, q, size, skin):
+            adj, adj_r, adj_q, adj_v, adj_omega, adj_mu = ti.static(functions(runtime.real(), u.n, shape, law).adj)(
+                u, r, ti.static(Body(q, v, omega, mu)), size, skin, adj_u
+            )
+        return adj, -adj_r, adj_q, adj_v, adj_omega, adj_mu
 
-    @ti.func
-    def jvp_velocity(
-        cell, u: vec, du: vec, env: ti.template(), denv: ti.template(), sizes: ti.template(), dx: real, skin: real
-    ) -> vec:
-        new, r, size = du, dx * cell - read_position(env), size_of(sizes)
-        if f.is_near(r, read_rotation(env), size, skin):
-            q, v, omega, mu = read_rotation(env), read_velocity(env), read_spin(env), read_friction(env)[0]
-            dq, dv, domega, dmu = read_rotation(denv), read_velocity(denv), read_spin(denv), read_friction(denv)[0]
+    @collide.tangent
+    def jvp_collide(u, c, q, v, omega, mu, cell, spacing, skin, size_0, size_1, size_2, du, dc, dq, dv, domega, dmu):
+        new, r, size = du, spacing * cell - c, ti.Vector([size_0, size_1, size_2])
+        if ti.static(functions(runtime.real(), u.n, shape, law).is_near)(r, q, size, skin):
             body, dbody = ti.static(Body(q, v, omega, mu), Body(dq, dv, domega, dmu))
-            new = f.jvp(u, r, body, size, skin, du, -read_position(denv), dbody)
+            new = ti.static(functions(runtime.real(), u.n, shape, law).jvp)(u, r, body, size, skin, du, -dc, dbody)
         return new
 
-    return SimpleNamespace(velocity=velocity, adj=adj_velocity, jvp=jvp_velocity)
-
-
-@no_type_check
-def _vector_reader(real: Any, first: int, width: int) -> Any:
-    """Return a function that reads the vector env[first : at + first + width]."""
-    vector = ti.types.vector(width, real)
-
-    @ti.func
-    def read(env: ti.template()) -> vector:
-        return vector([env[first + j] for j in ti.static(range(width))])
-
-    return read
+    entries = {
+        "c": "collider_position",
+        "q": "collider_rotation",
+        "v": "collider_velocity",
+        "omega": "collider_spin",
+        "mu": "collider_friction",
+    }
+    return per_cell(
+        collide,
+        own={"u": "velocity"},
+        entries={name: (field, number) for name, field in entries.items()},
+        constant={name: name for name in ("spacing", "skin", "size_0", "size_1", "size_2")},
+        index="cell",
+        results={"velocity": "u"},
+    )

@@ -7,15 +7,18 @@ The adjoint is that of the particle's law. The adjoint of a parameter is zero fo
 """
 
 import functools
+import inspect
 from collections.abc import Iterator, Mapping
 from types import ModuleType, SimpleNamespace
 from typing import Any, no_type_check
 
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd import runtime
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.element import element
 from simphys.simulator import Array
+from simphys.substep import operation, per_element
 
 from .laws import LAW_PARAMETERS, LAWS
 from .model import MPM
@@ -71,65 +74,6 @@ def functions(real: Any, dim: int, laws: tuple[str, ...]) -> SimpleNamespace:
     return SimpleNamespace(respond=respond, adj=adj, jvp=jvp)
 
 
-@functools.cache
-@no_type_check
-def kernels(real: Any, dim: int, laws: tuple[str, ...], width: int, plastic: bool, parallel: bool) -> SimpleNamespace:
-    """Loops over particles for the nested sub-step; without a `plastic` law, q is neither read nor written."""
-    mat = ti.types.matrix(dim, dim, real)
-    f = functions(real, dim, laws)
-    mats, reals = ti.types.ndarray(dtype=mat, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
-    rows = ti.types.ndarray(dtype=ti.types.vector(width, real), ndim=1)
-    ints = ti.types.ndarray(dtype=ti.i32, ndim=1)
-
-    @ti.func
-    def hidden(q: ti.template(), i) -> real:
-        result = 0.0
-        if ti.static(plastic):
-            result = q[i]
-        return result
-
-    @kernel
-    def forward(law: ints, F: mats, q: reals, c: rows, n: ti.i32, F_new: mats, q_new: reals, tau: mats):
-        ti.loop_config(serialize=not parallel)
-        for i in range(n):
-            k = 0 if ti.static(len(laws) == 1) else law[i]
-            F_i, q_i, tau_i = f.respond(k, F[i], hidden(q, i), c[i])
-            F_new[i] = F_i
-            tau[i] = tau_i
-            if ti.static(plastic):
-                q_new[i] = q_i
-
-    @kernel
-    def adjoint(
-        law: ints, F: mats, q: reals, c: rows, n: ti.i32, adj_F_new: mats, adj_q_new: reals, adj_tau: mats,
-        adj_F: mats, adj_q: reals, adj_c: rows,
-    ):  # fmt: skip
-        ti.loop_config(serialize=not parallel)
-        for i in range(n):
-            k = 0 if ti.static(len(laws) == 1) else law[i]
-            gF, gq, gc = f.adj(k, F[i], hidden(q, i), c[i], adj_F_new[i], hidden(adj_q_new, i), adj_tau[i])
-            adj_F[i] = gF
-            adj_c[i] = gc
-            if ti.static(plastic):
-                adj_q[i] = gq
-
-    @kernel
-    def tangent(
-        law: ints, F: mats, q: reals, c: rows, dF: mats, dq: reals, dc: rows, n: ti.i32,
-        dF_new: mats, dq_new: reals, dtau: mats,
-    ):  # fmt: skip
-        ti.loop_config(serialize=not parallel)
-        for i in range(n):
-            k = 0 if ti.static(len(laws) == 1) else law[i]
-            dF_i, dq_i, dtau_i = f.jvp(k, F[i], hidden(q, i), c[i], dF[i], hidden(dq, i), dc[i])
-            dF_new[i] = dF_i
-            dtau[i] = dtau_i
-            if ti.static(plastic):
-                dq_new[i] = dq_i
-
-    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
-
-
 def coefficients(model: MPM, params: Mapping[str, Array]) -> Array:
     """Compute the coefficients of each particle's law [n, model.width]; row i begins with those of its own law."""
     result = np.zeros((model.particles, model.width), runtime.real_dtype())
@@ -173,93 +117,103 @@ def _select(law: ModuleType, params: Mapping[str, Array], indices: Any) -> tuple
     return tuple([params[name][indices] for name in law.PARAMETERS])
 
 
-class Coefficients(Function):
-    """The laws' coefficients [n, width] from the fields LAW_PARAMETERS of Params, each [n], or [0] if no law uses it.
+def _by_name(function: Any, *names: str) -> Any:
+    """Make a function that takes the arrays of these names one by one, in place of all of them by name."""
 
-    Saves the fields.
-    """
+    def call(model: MPM, **arrays: Array) -> Any:
+        return function(model, arrays)
 
-    @staticmethod
-    def forward(ctx: Context, model: MPM, *fields: Tensor) -> Array:
-        runtime.require_precision("Coefficients", *fields)
-        ctx.model = model
-        ctx.save_for_backward(*fields)
-        return coefficients(model, _by_name(fields))
-
-    @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
-        found = adj_coefficients(ctx.model, _by_name(ctx.saved_tensors), adj.data)
-        return None, *[found[name] for name in LAW_PARAMETERS]
-
-    @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
-        params = _by_name(ctx.saved_tensors)
-        return jvp_coefficients(ctx.model, params, dict(zip(LAW_PARAMETERS, tangents, strict=True)))
+    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("model", *names)]
+    vars(call)["__signature__"] = inspect.Signature(parameters)
+    return call
 
 
-def _by_name(fields: tuple[Tensor, ...]) -> dict[str, Array]:
-    return {name: field.data for name, field in zip(LAW_PARAMETERS, fields, strict=True)}
+def _pull(model: MPM, arrays: Mapping[str, Array]) -> tuple[Array, ...]:
+    return tuple(adj_coefficients(model, arrays, arrays["adj_coefficients"]).values())
 
 
-class Respond(Function):
-    """F' [n, dim, dim], q' and tau [n, dim, dim] from the trial F [n, dim, dim], q and c [n, width].
+def _push(model: MPM, arrays: Mapping[str, Array]) -> Array:
+    return jvp_coefficients(model, arrays, {name: arrays[f"d{name}"] for name in LAW_PARAMETERS})
 
-    q and q' are [n], or [0] if no law of the model has a hidden variable. Saves the three inputs.
-    """
 
-    @staticmethod
-    def forward(
-        ctx: Context, model: MPM, deformation: Tensor, plastic: Tensor, coefficients: Tensor
-    ) -> tuple[Array, Array, Array]:
-        ctx.model = model
-        ctx.save_for_backward(deformation, plastic, coefficients)
-        F_new, tau = np.empty_like(deformation.data), np.empty_like(deformation.data)
-        q_new = np.empty_like(plastic.data)
-        _kernels(model).forward(
-            _law_index(model), deformation, _nonempty(plastic.data), coefficients, model.particles,
-            F_new, _nonempty(q_new), tau,
-        )  # fmt: skip
+Coefficients = operation(
+    _by_name(coefficients, *LAW_PARAMETERS),
+    adjoint=_by_name(_pull, *LAW_PARAMETERS, "adj_coefficients"),
+    tangent=_by_name(_push, *LAW_PARAMETERS, *[f"d{name}" for name in LAW_PARAMETERS]),
+    results={"coefficients": lambda model: (model.particles, model.width)},
+    name="Coefficients",
+)
+"""The laws' coefficients [n, width] from the fields LAW_PARAMETERS of Params, each [n], or [0] if no law uses it."""
+
+
+@functools.cache
+def responses(laws: tuple[str, ...]) -> Any:
+    """Declare the response F' and tau of particles whose `laws` have no hidden variable."""
+
+    @element
+    def respond(F, c, law):
+        F_new, _, tau = ti.static(functions(runtime.real(), F.n, laws).respond)(int(law), F, 0.0, c)
+        return F_new, tau
+
+    @respond.adjoint
+    def adj_respond(F, c, law, adj_F, adj_tau):
+        adj = ti.static(functions(runtime.real(), F.n, laws).adj)
+        adj_trial, _, adj_c = adj(int(law), F, 0.0, c, adj_F, 0.0, adj_tau)
+        return adj_trial, adj_c
+
+    @respond.tangent
+    def jvp_respond(F, c, law, dF, dc):
+        dF_new, _, dtau = ti.static(functions(runtime.real(), F.n, laws).jvp)(int(law), F, 0.0, c, dF, 0.0, dc)
+        return dF_new, dtau
+
+    return per_element(
+        respond,
+        over="particles",
+        own={"F": "trial_deformation", "c": "coefficients"},
+        constant={"law": "law"},
+        results={"deformation": "F", "stress": "F"},
+    )
+
+
+@functools.cache
+def plastic_responses(laws: tuple[str, ...]) -> Any:
+    """Declare the response F', q' and tau of particles, some of whose `laws` have a hidden variable."""
+
+    @element
+    def respond(F, q, c, law):
+        F_new, q_new, tau = ti.static(functions(runtime.real(), F.n, laws).respond)(int(law), F, q, c)
         return F_new, q_new, tau
 
-    @staticmethod
-    def backward(ctx: Context, adj_F_new: Tensor, adj_q_new: Tensor, adj_tau: Tensor) -> tuple[Any, ...]:
-        model: MPM = ctx.model
-        F, q, c = ctx.saved_tensors
-        adj_F, adj_q, adj_c = np.empty_like(F.data), np.empty_like(q.data), np.empty_like(c.data)
-        _kernels(model).adjoint(
-            _law_index(model), F, _nonempty(q.data), c, model.particles, adj_F_new, _nonempty(adj_q_new.data), adj_tau,
-            adj_F, _nonempty(adj_q), adj_c,
-        )  # fmt: skip
-        return None, adj_F, adj_q, adj_c
+    @respond.adjoint
+    def adj_respond(F, q, c, law, adj_F, adj_q, adj_tau):
+        adj = ti.static(functions(runtime.real(), F.n, laws).adj)
+        adj_trial, adj_hidden, adj_c = adj(int(law), F, q, c, adj_F, adj_q, adj_tau)
+        return adj_trial, adj_hidden, adj_c
 
-    @staticmethod
-    def jvp(ctx: Context, _: None, dF: Array, dq: Array, dc: Array) -> tuple[Array, Array, Array]:
-        model: MPM = ctx.model
-        F, q, c = ctx.saved_tensors
-        dF_new, dq_new, dtau = np.empty_like(F.data), np.empty_like(q.data), np.empty_like(F.data)
-        _kernels(model).tangent(
-            _law_index(model), F, _nonempty(q.data), c, dF, _nonempty(dq), dc, model.particles,
-            dF_new, _nonempty(dq_new), dtau,
-        )  # fmt: skip
+    @respond.tangent
+    def jvp_respond(F, q, c, law, dF, dq, dc):
+        dF_new, dq_new, dtau = ti.static(functions(runtime.real(), F.n, laws).jvp)(int(law), F, q, c, dF, dq, dc)
         return dF_new, dq_new, dtau
 
-
-PARTICLE_US = 0.02
-"""Serial cost [us] of one particle's elastic response in 2-D."""
-
-
-def _kernels(model: MPM) -> SimpleNamespace:
-    parallel = runtime.parallel(PARTICLE_US * model.particles)
-    return kernels(runtime.real(), model.dim, model.laws, model.width, model.is_plastic, parallel)
-
-
-def _law_index(model: MPM) -> Array:
-    """Return the index of each particle's law; a kernel reads it only if the model has several laws."""
-    if model.law is None:
-        return np.zeros(model.particles, np.int32)
-    return np.ascontiguousarray(model.law, np.int32)
+    return per_element(
+        respond,
+        over="particles",
+        own={"F": "trial_deformation", "q": "plastic", "c": "coefficients"},
+        constant={"law": "law"},
+        results={"deformation": "F", "plastic": "q", "stress": "F"},
+    )
 
 
-def _nonempty(q: Array) -> Array:
-    """Return the hidden variables, or a single zero if there are none, as kernels take no empty arrays."""
-    return q if q.size else np.zeros(1, q.dtype)
+def respond(model: MPM, deformation: Any, plastic: Any, coefficients: Any) -> tuple[Any, Any, Any]:
+    """Compute F' [n, dim, dim], q' and tau [n, dim, dim] from the trial F [n, dim, dim], q and c [n, width].
+
+    q and q' are [n], or [0] if no law of the model has a hidden variable.
+    """
+    law = 0.0 if model.law is None or len(model.laws) == 1 else model.law_numbers
+    if model.is_plastic:
+        found: tuple[Any, Any, Any] = plastic_responses(model.laws).apply(
+            model, deformation, plastic, coefficients, law
+        )
+        return found
+    new, stress = responses(model.laws).apply(model, deformation, coefficients, law)
+    return new, plastic, stress

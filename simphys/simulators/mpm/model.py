@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simphys.autograd import Tensor
+from simphys.autograd import Tensor, runtime
 from simphys.autograd.errors import InputError
 from simphys.simulator import Arrays, Bodies, Model, Record, Shape
 
@@ -160,6 +160,18 @@ class MPM(Model):
         """Number of actuators."""
         return 0 if self.actuator is None else int(self.actuator.max()) + 1
 
+    @cached_property
+    def fibres(self) -> Any:
+        """Direction of each particle's fibre at rest, [n, dim]."""
+        if self.fibre is not None:
+            return np.asarray(self.fibre, runtime.real_dtype())
+        return np.tile(np.eye(self.dim, dtype=runtime.real_dtype())[-1], (self.particles, 1))
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """Largest coordinates of a particle along the axes, filled up by 0 to three [m]."""
+        return (*[(count - 1.5) * self.spacing for count in self.cells], 0.0)[:3]
+
     @property
     def spins(self) -> int:
         """Number of components of an angular velocity."""
@@ -169,6 +181,11 @@ class MPM(Model):
     def rotations(self) -> int:
         """Number of components of a rotation."""
         return 1 if self.dim == 2 else 4
+
+    @cached_property
+    def law_numbers(self) -> Any:
+        """Index of each particle's law as a real number, as kernels take it, [n]."""
+        return np.asarray(self.law, runtime.real_dtype())
 
     @cached_property
     def is_plastic(self) -> bool:

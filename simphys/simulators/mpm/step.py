@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
+import math
+
 from simphys.autograd import Tensor
 
-from .actuate import Actuate
+from .actuate import FibreStress
 from .collider_motion import MoveColliders
-from .constitutive import Coefficients, Respond
+from .constitutive import Coefficients, respond
+from .control import controlled_motion
 from .deformation import Deform
-from .environment import build_environment, controlled_motion
-from .g2p import GridToParticle
-from .grid import GridVelocity
+from .g2p import GridToParticle, Move
+from .grid import FreeVelocity, constrain
 from .laws import LAW_PARAMETERS
 from .model import MPM, Params, State
-from .p2g import ParticleToGrid
+from .p2g import Momentum, ParticleToGrid
 
 
 def step(model: MPM, params: Params, state: State, control: Tensor | None = None) -> State:
     """Advance `state` by one time step; see `MPM` for the control."""
+    h, dx = model.dt, model.spacing
     coefficients = Coefficients.apply(model, *[getattr(params, name) for name in LAW_PARAMETERS])
-    trial = Deform.apply(model, state.affine, state.deformation)
-    deformation, plastic, stress = Respond.apply(model, trial, state.plastic, coefficients)
+    trial = Deform.apply(model, state.affine, state.deformation, h)
+    deformation, plastic, stress = respond(model, trial, state.plastic, coefficients)
     if control is not None and model.actuators:
-        stress = Actuate.apply(model, stress, deformation, control[: model.actuators])
+        stress = stress + FibreStress.apply(model, deformation, model.fibres, control)
 
-    mass, momentum = ParticleToGrid.apply(
-        model, state.position, state.velocity, state.affine, stress, params.mass, params.volume
-    )
-    node_velocity = GridVelocity.apply(model, mass, momentum, build_environment(model, params, state, control))
-    position, velocity, affine = GridToParticle.apply(model, state.position, node_velocity)
+    share = Momentum.apply(model, state.velocity, state.affine, stress, params.mass, params.volume, h, dx)
+    mass, momentum = ParticleToGrid.apply(model, state.position, params.mass, *share)
+    free = FreeVelocity.apply(model, mass, momentum, params.gravity, model.mass_floor, h)
+    poses, motion = (state.collider_position, state.collider_rotation), controlled_motion(model, params, control)
+    node_velocity = constrain(model, free, params.wall_friction, (*poses, *motion, params.collider_friction))
+    velocity, moment = GridToParticle.apply(model, state.position, node_velocity)
+    position, affine = Move.apply(model, state.position, velocity, moment, h, dx, *model.ends, math.nan)
 
-    collider_position, collider_rotation = state.collider_position, state.collider_rotation
     if model.colliders:
-        collider_position, collider_rotation = MoveColliders.apply(
-            model, collider_position, collider_rotation, *controlled_motion(model, params, control)
-        )
-    return State(position, velocity, affine, deformation, plastic, collider_position, collider_rotation)
+        poses = MoveColliders.apply(model, *poses, *motion, h)
+    return State(position, velocity, affine, deformation, plastic, *poses)

@@ -8,8 +8,9 @@ import numpy as np
 
 from simphys.autograd import Tensor, tensor
 from simphys.simulators.mpm.collider import Collider
-from simphys.simulators.mpm.grid import GridVelocity
 from simphys.simulators.mpm.model import MPM
+
+from . import substeps
 
 
 def grid(cells: tuple[int, ...], *colliders: Collider, **options: Any) -> MPM:
@@ -48,4 +49,4 @@ def grid_velocity(model: MPM, u: Any, env: Tensor) -> np.ndarray[Any, Any]:
     """Compute the new velocity [*cells, dim] of nodes of unit mass with velocity u."""
     mass = tensor(np.ones(model.nodes) - model.mass_floor)
     momentum = tensor(np.ascontiguousarray(np.broadcast_to(u, (*model.cells, model.dim)).reshape(-1, model.dim)))
-    return GridVelocity.apply(model, mass, momentum, env.detach()).data.reshape(*model.cells, model.dim)
+    return substeps.grid_velocity(model, mass, momentum, env.detach()).data.reshape(*model.cells, model.dim)

@@ -9,7 +9,7 @@ import pytest
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.simulators.mpm.constitutive import Coefficients, Respond, adj_coefficients, coefficients
+from simphys.simulators.mpm.constitutive import Coefficients, adj_coefficients, coefficients, respond
 from simphys.simulators.mpm.laws import LAW_PARAMETERS, LAWS
 from simphys.simulators.mpm.model import MPM, Params
 
@@ -42,7 +42,7 @@ def inputs_of(model: MPM, seed: int = 0) -> tuple[Tensor, Tensor, tuple[Tensor, 
 
 
 def response(model: MPM, q: Tensor) -> Any:
-    return lambda F, *fields: Respond.apply(model, F, q, Coefficients.apply(model, *fields))
+    return lambda F, *fields: respond(model, F, q, Coefficients.apply(model, *fields))
 
 
 def test_the_fields_of_laws_are_those_that_laws_read() -> None:
@@ -68,7 +68,7 @@ def test_the_hidden_variable_is_unchanged_for_particles_of_laws_that_have_none()
     F, q, fields = inputs_of(model)
     c = Coefficients.apply(model, *fields)
     hidden = tensor(q.data, requires_grad=True)
-    _, q_new, _ = Respond.apply(model, F, hidden, c)
+    _, q_new, _ = respond(model, F, hidden, c)
     np.testing.assert_array_equal(q_new.data[::2], q.data[::2])
     q_new.sum().backward()
     assert hidden.grad is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,17 +10,17 @@ import pytest
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import GradcheckError, dot_product_test, gradcheck
-from simphys.simulators.mpm import environment
 from simphys.simulators.mpm.collider import CONTACTS, Collider
-from simphys.simulators.mpm.grid import GridVelocity
+from simphys.simulators.mpm.collision import collide
 from simphys.simulators.mpm.model import MPM
 
+from . import substeps
 from .grids import build_env, grid, grid_velocity
 
 
 def velocity(model: MPM) -> Any:
     def of(mass: Tensor, momentum: Tensor, env: Tensor) -> Tensor:
-        return GridVelocity.apply(model, mass, momentum, env)
+        return substeps.grid_velocity(model, mass, momentum, env)
 
     return of
 
@@ -118,15 +119,14 @@ def test_every_element_of_the_jacobian_at_colliders_is_right(dim: int) -> None:
 
 def test_a_forgotten_turn_of_the_normal_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     model, env = crowd(2)
-    backward = GridVelocity.__dict__["backward"].__func__
+    first = collide("capsule", "friction", 0)
+    backward = first.backward
 
     def forgetful(ctx: Any, adj_u: Tensor) -> Any:
-        *others, adj_env = backward(ctx, adj_u)
-        rotations = slice(3 + 2 * model.dim, 3 + 2 * model.dim + 2)
-        adj_env[rotations] *= 1 + 1e-4
-        return *others, adj_env
+        _, adj, adj_c, adj_q, *others = backward(ctx, adj_u)
+        return None, adj, adj_c, adj_q * (1 + 1e-4), *others
 
-    monkeypatch.setattr(GridVelocity, "backward", staticmethod(forgetful))
+    monkeypatch.setattr(first, "backward", staticmethod(forgetful))
     with pytest.raises(GradcheckError, match="input 2"):
         gradcheck(velocity(model), (*nodes_of(model), env), tolerance=1e-6)
 
@@ -221,7 +221,7 @@ def test_the_adjoint_of_mass_is_the_same_without_that_of_the_environment() -> No
     np.testing.assert_allclose(found[0], found[1], rtol=1e-13)  # two kernels, two roundings
 
 
-def test_the_helper_builds_the_same_array_as_the_environment() -> None:
+def test_the_helper_builds_an_array_of_all_fields() -> None:
     for dim in (2, 3):
         model, env = crowd(dim)
-        assert env.shape == (environment.environment_size(model),)
+        assert env.shape == (sum([math.prod(shape) for shape in substeps.environment_shapes(model).values()]),)

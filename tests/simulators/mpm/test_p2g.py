@@ -12,6 +12,7 @@ from simphys.autograd.proof.gradcheck import GradcheckError, dot_product_test, g
 from simphys.simulators.mpm.model import MPM
 from simphys.simulators.mpm.p2g import ParticleToGrid
 
+from . import substeps
 from .systems import Array, system, tolerance
 
 DIMS = pytest.mark.parametrize("dim", [2, 3])
@@ -27,7 +28,7 @@ def parts(dim: int, particles: int, *, stress: float = 1.0) -> tuple[MPM, tuple[
 
 
 def transfer(model: MPM, inputs: tuple[Tensor, ...]) -> tuple[Array, Array]:
-    mass, momentum = ParticleToGrid.apply(model, *[x.detach() for x in inputs])
+    mass, momentum = substeps.to_grid(model, *[x.detach() for x in inputs])
     return mass.data, momentum.data
 
 
@@ -48,10 +49,10 @@ def test_every_element_of_the_jacobian_is_right(dim: int, particles: int) -> Non
     """Check in 3-D only the nodes in the particle's stencil."""
     model, inputs = parts(dim, particles)
     seen = np.flatnonzero(transfer(model, inputs)[0]) if dim == 3 else np.arange(model.nodes)
-    gradcheck(lambda *x: tuple([y[seen] for y in ParticleToGrid.apply(model, *x)]), inputs, tolerance=1e-7)
+    gradcheck(lambda *x: tuple([y[seen] for y in substeps.to_grid(model, *x)]), inputs, tolerance=1e-7)
     model, inputs = parts(dim, 8)
-    gradcheck(lambda *x: ParticleToGrid.apply(model, *x), inputs, mode="projected", tolerance=1e-7)
-    dot_product_test(lambda *x: ParticleToGrid.apply(model, *x), inputs, tolerance=1e-12)
+    gradcheck(lambda *x: substeps.to_grid(model, *x), inputs, mode="projected", tolerance=1e-7)
+    dot_product_test(lambda *x: substeps.to_grid(model, *x), inputs, tolerance=1e-12)
 
 
 @pytest.mark.gpu
@@ -94,7 +95,7 @@ def test_each_node_gets_what_the_equations_say(dim: int) -> None:
 
 def test_a_missing_term_of_the_adjoint_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     model, inputs = parts(2, 3)
-    backward = ParticleToGrid.__dict__["backward"].__func__
+    backward = ParticleToGrid.backward
 
     def forgetful(ctx: Any, *adj: Tensor) -> Any:
         _, adj_x, *others = backward(ctx, *adj)
@@ -103,6 +104,4 @@ def test_a_missing_term_of_the_adjoint_is_noticed(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(ParticleToGrid, "backward", staticmethod(forgetful))
     with pytest.raises(GradcheckError, match="input 0"):
-        gradcheck(
-            lambda *x: ParticleToGrid.apply(model, *x)[1][:, 1], inputs[:1] + tuple([x.detach() for x in inputs[1:]])
-        )
+        gradcheck(lambda *x: substeps.to_grid(model, *x)[1][:, 1], inputs[:1] + tuple([x.detach() for x in inputs[1:]]))

@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 
 from simphys.autograd import no_grad
-from simphys.simulators.mpm.actuate import Actuate
 from simphys.simulators.mpm.collider import Collider
-from simphys.simulators.mpm.constitutive import Coefficients, Respond
-from simphys.simulators.mpm.deformation import Deform
-from simphys.simulators.mpm.environment import build_environment
-from simphys.simulators.mpm.g2p import GridToParticle
-from simphys.simulators.mpm.grid import GridVelocity
+from simphys.simulators.mpm.constitutive import Coefficients, respond
+from simphys.simulators.mpm.grid import FreeVelocity, constrain
 from simphys.simulators.mpm.laws import LAW_PARAMETERS
-from simphys.simulators.mpm.p2g import ParticleToGrid
 from simphys.simulators.mpm.step import step
 
+from . import substeps
 from .systems import system
 
 
@@ -26,12 +22,13 @@ def test_a_step_is_a_chain_of_its_sub_steps() -> None:
     u = control[0]
     with no_grad():
         c = Coefficients.apply(model, *[getattr(params, name) for name in LAW_PARAMETERS])
-        F, q, tau = Respond.apply(model, Deform.apply(model, state.affine, state.deformation), state.plastic, c)
-        tau = Actuate.apply(model, tau, F, u[:2])
+        F, q, tau = respond(model, substeps.deform(model, state.affine, state.deformation), state.plastic, c)
+        tau = substeps.actuate(model, tau, F, u)
         particle_inputs = state.position, state.velocity, state.affine, tau, params.mass, params.volume
-        node_values = ParticleToGrid.apply(model, *particle_inputs)
-        velocity = GridVelocity.apply(model, *node_values, build_environment(model, params, state, u))
-        x, v, C = GridToParticle.apply(model, state.position, velocity)
+        mass, momentum = [substeps.as_grid(model, values) for values in substeps.to_grid(model, *particle_inputs)]
+        free = FreeVelocity.apply(model, mass, momentum, params.gravity, model.mass_floor, model.dt)
+        velocity = substeps.as_list(model, constrain(model, free, params.wall_friction, ()))
+        x, v, C = substeps.to_particles(model, state.position, velocity)
         new = step(model, params, state, u)
     for name, expected in {"position": x, "velocity": v, "affine": C, "deformation": F, "plastic": q}.items():
         np.testing.assert_array_equal(getattr(new, name).data, expected.data)
@@ -48,7 +45,7 @@ def test_the_graph_has_a_node_for_each_sub_step() -> None:
             found.add(node)
             front += [each for each, _ in node.next_functions]
     names = {node.name().removesuffix("Backward") for node in found}
-    assert {"Deform", "Coefficients", "Respond", "Actuate", "ParticleToGrid", "GridVelocity", "GridToParticle"} <= names
+    assert {"Deform", "Coefficients", "Respond", "FibreStress", "Share", "FreeVelocity", "Stop", "Carry"} <= names
 
 
 @pytest.mark.parametrize("steered", [False, True])

@@ -1,0 +1,74 @@
+"""Scatter: a loop over particles that adds to nodes of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from simphys.autograd import runtime
+
+from .action import Access, Action, Site, Slot, zero_element
+from .program import Domain, Op, View
+from .scope import Scope, hidden
+from .splines import SplinePattern, count_nodes
+from .stencil_text import Stencil
+
+
+def scatter(
+    pattern: SplinePattern,
+    op: Op,
+    scope: Scope,
+    targets: Mapping[Slot, View],
+    terms: Callable[[Site, Stencil], Sequence[str]],
+    prepare: Callable[[Site], None],
+    reads: Mapping[Slot, Access],
+    *,
+    slopes: bool = False,
+) -> None:
+    """Append the loop over particles that adds the terms of each node to slots of the grid."""
+    grids = {slot: _open_grid(op, scope, slot, view) for slot, view in targets.items()}
+
+    def emit(site: Site) -> None:
+        prepare(site)
+        start = "" if scope.grids == 1 else f"piece * {count_nodes(op)} + "
+        with pattern.each_node(site, op, scope, offset=pattern.load_position(site, op), slopes=slopes) as stencil:
+            held = []
+            for node in stencil.nodes:
+                node()
+                for (slot, view), term in zip(grids.values(), terms(site, stencil), strict=True):
+                    held.append((slot, view, f"{start}{stencil.node}", site.assign("added", term)))
+            site.add_all(held)
+
+    both: dict[Slot, Access] = dict.fromkeys([slot for slot, _ in grids.values()], "other")
+    serial = scope.alike or not runtime.settings().on_gpu
+    scope.add(Action(op.domain, emit, {**reads, **both}, both, in_order=serial))
+    for target, (slot, view) in grids.items():
+        if slot is not target:
+            _sum_grids(scope, slot, view, target, targets[target], count_nodes(op))
+
+
+def _open_grid(op: Op, scope: Scope, slot: Slot, view: View) -> tuple[Slot, View]:
+    """Return the slot that particles add to: a slot of the grid, or as many grids as there are pieces."""
+    if scope.grids == 1:
+        scope.begin(slot, view, "other")
+        return slot, view
+    domain = Domain("cells_of_pieces", scope.grids * count_nodes(op))
+    parts = View(domain, view.element)
+    return Slot("adjoint" if slot.kind == "sum" else slot.kind, hidden(f"pieces_of_{slot}", domain, parts)), parts
+
+
+def _sum_grids(scope: Scope, source: Slot, parts: View, target: Slot, view: View, count: int) -> None:
+    """Append the action that adds up the grids of all pieces in order, and clears them for the next step."""
+    adds = scope.begin(target, view, "own")
+
+    def emit(site: Site) -> None:
+        total = site.assign("total", site.load(target, view) if adds else zero_element(view.element))
+        for piece in range(scope.grids):
+            at = f"({piece * count} + {site.index})"
+            site.line(f"{total} += {site.load_at(source, parts, at)}")
+            site.put(source, parts, at, zero_element(view.element))
+        site.store(target, view, total)
+
+    reads: dict[Slot, Access] = {source: "other"}
+    if adds:
+        reads[target] = "own"
+    scope.add(Action(view.domain, emit, reads, {target: "own", source: "other"}))
