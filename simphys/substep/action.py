@@ -254,7 +254,7 @@ class Site:
         atomic, stores = runtime.settings().on_gpu, []
         for slot, view, index, name in terms:
             place = self._places[slot]
-            parts = split_element(name, view.element, whole=not place.by_component)
+            parts = split_element(name, view.element, whole=place.is_whole)
             for at, part in zip(_addresses(place, view, index), parts, strict=True):
                 array = f"{place.array}[{at}]"
                 if atomic:
@@ -279,15 +279,22 @@ class Site:
         for at, part in zip(_addresses(place, view, index), parts, strict=True):
             self.stores.append(f"    {place.array}[{at}] = {place.array}[{at}] {sign} {part}")
 
+    def has_set(self, slot: Slot) -> bool:
+        """True if the element at the loop's own index was set."""
+        return slot in self._pending
+
+    def pending(self) -> dict[Slot, View]:
+        """Elements at the loop's own index that were set and that have memory."""
+        last = {self._places.get(slot): slot for slot in self._pending}  # two slots may share their memory
+        return {s: v for s, v in self._pending.items() if s in self._places and last[self._places[s]] is s}
+
     def flush(self) -> None:
         """Write the elements that were set at the loop's own index to memory, where they have any."""
-        last = {self._places.get(slot): slot for slot in self._pending}  # two slots may share their memory
-        for slot, view in self._pending.items():
-            place = self._places.get(slot)
-            if place is not None and last[place] is slot:
-                parts = split_element(self._known[slot], view.element, whole=place.is_whole)
-                for at, part in zip(_addresses(place, view, self.index), parts, strict=True):
-                    self.stores.append(f"{place.array}[{at}] = {part}")
+        for slot, view in self.pending().items():
+            place = self._places[slot]
+            parts = split_element(self._known[slot], view.element, whole=place.is_whole)
+            for at, part in zip(_addresses(place, view, self.index), parts, strict=True):
+                self.stores.append(f"{place.array}[{at}] = {part}")
 
 
 def size_name(domain: Domain) -> str:

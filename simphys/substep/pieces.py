@@ -18,6 +18,7 @@ from simphys.simulator import Shape
 
 from .action import Action, Place, Site, Slot, zero_element
 from .grid import CELLS, PerCell
+from .lanes import lane_lines
 from .program import Domain, Program, Value, View
 from .schedule import Group
 from .scope import Scope
@@ -116,10 +117,13 @@ class Pieces:
         return [*lines, *head, *indent(body, 2)]
 
     def _particle_lines(self, group: Group, places: Mapping[Slot, Place]) -> list[str]:
-        site = _emit(group, places)
         size = group.domain.size
-        head = f"for i in range({size} * piece // {self.count}, {size} * (piece + 1) // {self.count}):"
-        return [head, *indent([*site.compute, *site.stores])]
+        begin, end = f"{size} * piece // {self.count}", f"{size} * (piece + 1) // {self.count}"
+        blocks = lane_lines(group, places, begin, end)
+        if blocks is not None:
+            return blocks
+        site = _emit(group, places)
+        return [f"for i in range({begin}, {end}):", *indent([*site.compute, *site.stores])]
 
     def _box_lines(self, group: Group, places: Mapping[Slot, Place]) -> list[str]:
         dim, place = self.dim, places[self.box]

@@ -26,6 +26,8 @@ from .passes import Pass
 
 LONGEST = 400
 """Largest number of lines of loops that are joined though none of them repeats."""
+LONGEST_OF_PIECES = 60
+"""Likewise, in steps with particles on a grid, whose long loops compile faster one by one."""
 
 
 class Places(Mapping[Slot, Place]):
@@ -90,10 +92,11 @@ def build_loops(name: str, run: Pass, layout: Layout, variant: Variant, *, paral
         return Chunk(groups, tuple(body), places, tuple(numbers))
 
     chunks = [write((group,)) for group in run.all_groups]
-    return [_compile(name, chunk, run, layout, variant) for chunk in _join(chunks, write)]
+    longest = LONGEST if run.pieces is None else LONGEST_OF_PIECES
+    return [_compile(name, chunk, run, layout, variant) for chunk in _join(chunks, write, longest)]
 
 
-def _join(chunks: list[Chunk], write: Callable[[tuple[Group, ...]], Chunk]) -> list[Chunk]:
+def _join(chunks: list[Chunk], write: Callable[[tuple[Group, ...]], Chunk], longest: int) -> list[Chunk]:
     """Join neighbours into fewer launches: pairs that repeat first, then those that occur once, up to a length."""
     while True:
         pairs = [(a.body, b.body) for a, b in itertools.pairwise(chunks)]
@@ -101,7 +104,7 @@ def _join(chunks: list[Chunk], write: Callable[[tuple[Group, ...]], Chunk]) -> l
         once = Counter([chunk.body for chunk in chunks])
         pair = max(counts, key=lambda pair: counts[pair], default=None)
         if pair is None or counts[pair] == 1 or pair[0] == pair[1]:
-            found = [p for p in pairs if once[p[0]] == once[p[1]] == 1 and len(p[0]) + len(p[1]) <= LONGEST]
+            found = [p for p in pairs if once[p[0]] == once[p[1]] == 1 and len(p[0]) + len(p[1]) <= longest]
             if not found:
                 return chunks
             pair = min(found, key=lambda p: len(p[0]) + len(p[1]))

@@ -1,0 +1,72 @@
+"""Text of a loop over elements with long bodies, in blocks: compute first, add to other elements, then store.
+
+A loop that stores to arrays is not vectorized, as any of these may alias its inputs. So the first loop over the lanes
+of a block computes alone, and holds results in local vectors. A second loop adds what goes to other elements, in order,
+and a third one stores what belongs to the elements themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .action import Place, Site, Slot, build_element, split_element
+from .program import View
+from .schedule import Group
+
+LANES = 16
+"""Elements of a block."""
+
+
+class LaneSite(Site):
+    """The body of the second loop: what the first one has computed comes from the vectors that hold it."""
+
+    def __init__(self, places: Mapping[Slot, Place], index: str, first: Site) -> None:
+        super().__init__(places, index, "_then")
+        self._first = first
+        self.held: dict[Slot, View] = {}
+
+    def load(self, slot: Slot, view: View) -> str:
+        if slot not in self._known and self._first.has_set(slot):
+            self.held[slot] = view
+            self._known[slot] = self.assign(slot.value.name, build_element(lane_parts(slot, view), view.element))
+        return super().load(slot, view)
+
+
+def lane_parts(slot: Slot, view: View) -> list[str]:
+    """Expressions of the components that are held for a lane."""
+    return [f"held_{slot}[{LANES * c} + lane]" for c in range(view.components)]
+
+
+def lane_lines(group: Group, places: Mapping[Slot, Place], begin: str, end: str) -> list[str] | None:
+    """Write the loop from element `begin` to `end`; None for a body that stores elsewhere, which has no such form."""
+    first = Site(places, "i")
+    for action in group.actions:
+        if not action.in_order:
+            action.emit(first)
+    if first.stores:
+        return None
+    then = LaneSite(places, "i", first)
+    for action in group.actions:
+        if action.in_order:
+            action.emit(then)
+    own = first.pending()
+    held = {**own, **then.held}
+    lines = [
+        f"begin_i, end_i = {begin}, {end}",
+        f"for block in range((end_i - begin_i + {LANES - 1}) // {LANES}):",
+        f"    low = begin_i + block * {LANES}",
+        f"    count = ti.min({LANES}, end_i - low)",
+        *[f"    held_{slot} = vector_{LANES * view.components}(0.0)" for slot, view in held.items()],
+    ]
+    for slot, view in held.items():
+        parts = zip(lane_parts(slot, view), split_element(first.load(slot, view), view.element), strict=True)
+        first.compute += [f"{held_part} = {part}" for held_part, part in parts]
+    last = Site(places, "i")
+    for slot, view in own.items():
+        last.store(slot, view, build_element(lane_parts(slot, view), view.element))
+    last.flush()
+    for body in (first.compute, then.compute, [*last.compute, *last.stores]):
+        if body:
+            lines += ["    for lane in range(count):", "        i = low + lane"]
+            lines += [f"        {line}" for line in body]
+    return lines
