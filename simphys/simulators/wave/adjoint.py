@@ -103,6 +103,8 @@ class Adjoint:
     def _adj_receive(self, row: int) -> None:
         """Add the receivers' contribution to the adjoint of the height of state `row`."""
         received, engine = self._adjoint["received"], self._engine
+        if not received.size:
+            return
         place = row if self._is_dense("received") else 0
         if row < self._steps and place == 0:
             return

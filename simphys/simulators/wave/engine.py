@@ -61,9 +61,11 @@ class WaveEngine(ArrayEngine):
         return segment.read(rows, names)
 
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
-        grid, size, u = self.grid, self.grid.layout.size, segment.height
-        layers, extra = self.bind_layers(segment)
-        leap, fill_halo = self._bind_leap(u, extra), grid.bind_fill_halo(u)
+        size, u = self.grid.layout.size, segment.height
+        if segment.launches is None:
+            layers, extra = self.bind_layers(segment)
+            segment.launches = layers, self._bind_leap(u, extra), self.grid.bind_fill_halo(u)
+        layers, leap, fill_halo = segment.launches
         for row in range(start, start + steps):
             layers(row)
             leap(row * size, (row + 1) * size, (row + 2) * size)

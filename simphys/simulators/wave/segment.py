@@ -12,7 +12,7 @@ from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Arrays, arena
 from simphys.substep.lines import INDEX
 
-from .grid_loops import GridLoops
+from .grid_loops import GridLoops, Launch
 
 
 class Segment:
@@ -32,6 +32,8 @@ class Segment:
         self.curvature_memory = np.zeros((grid.batch, rows, grid.memory), real)
         self.source_position = np.zeros((grid.batch, rows, len(model.sources), model.dim), real)
         self.received = np.zeros((grid.batch, rows, model.receivers), real)
+        self.launches: tuple[Launch, Launch, Launch] | None = None
+        """Loops of a step that an engine has bound to these arrays: layers, leap, halo."""
 
     @staticmethod
     def bytes_of(grid: GridLoops, steps: int) -> int:
