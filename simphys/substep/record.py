@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 from simphys.simulator import Model
 
@@ -30,15 +33,19 @@ def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> 
     given = None if control is None else Symbol(recording, control)
     result = step(model, params, state, given)
     results = _results(result, recording)
+    for value in state_values.values():
+        if not value.size:  # it takes no part: nothing moves it, and what is computed from it alone is empty, too
+            value.role, value.data = "constant", np.zeros(value.shape, runtime.real_dtype())
     state_values = {name: value for name, value in state_values.items() if value.size}
     results = {name: results[name] for name in state_values}
+    ops = tuple([op for op in recording.ops if any([value.size for value in op.outputs])])
     for name, value in state_values.items():  # they share their memory
         _share_view(value, results[name])
         value.by_component = results[name].by_component = value.by_component or results[name].by_component
         results[name].adjoint_by_component = False
         value.is_flat = results[name].is_flat = value.is_flat or results[name].is_flat
-    _require_rows(recording.ops)
-    return Program(tuple(recording.ops), state_values, param_values, control, results)
+    _require_rows(ops)
+    return Program(ops, state_values, param_values, control, results)
 
 
 def _share_view(old: Value, new: Value) -> None:

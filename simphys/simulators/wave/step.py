@@ -18,13 +18,12 @@ def step(model: Wave, params: Params, state: State, control: Tensor | None = Non
     )
     if control is not None:
         curvature = curvature + drive(model, control, state.source_position)
-    position = state.source_position + params.source_velocity * model.dt if model.sources else state.source_position
     height = advance(model, state.height, state.previous, curvature, params.speed)
     return State(
         height=height,
         previous=state.height,
         slope_memory=slope_memory,
         curvature_memory=curvature_memory,
-        source_position=position,
+        source_position=state.source_position + params.source_velocity * model.dt,
         received=receive(model, height, params.receiver_position) if model.receivers else state.received,
     )
