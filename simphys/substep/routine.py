@@ -128,6 +128,10 @@ class Routine(Pattern):
     def cost_us(self, op: Op) -> float:
         return 0.0  # it runs on one thread
 
+    def count_rounds(self, op: Op) -> int:
+        """Estimate a round for each number of its arrays."""
+        return sum([int(np.prod(op.extra.shapes[name])) for name in self._all_names])
+
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         shapes = self._setting.shapes(model)
         self._require(self._all_names, shapes, "has a shape", "Add it to the shapes.")
