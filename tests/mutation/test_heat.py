@@ -45,7 +45,7 @@ def check_implicit(module: Any) -> None:
     conductivity, capacity = params.conductivity, params.heat_capacity
     check(lambda *x: module.Couple.apply(model, *x), (conductivity, capacity))
     matrix = [tensor(x.data, requires_grad=True) for x in module.Couple.apply(model, conductivity, capacity)]
-    check(lambda *x: module.Relax.apply(model, *x), (state.temperature, *matrix))
+    check(lambda *x: module.Relax.apply(model, *x), (state.temperature, params.source, *matrix))
 
 
 def check_coupling(module: Any) -> None:

@@ -178,6 +178,7 @@ def prove(sub_step: SubStep, place: int, random: np.random.Generator) -> Proof:
     outputs, and for the spread of the finite differences, which is large at a kink of the motion. A derivative whose
     terms cancel, such as that of a block at rest, differs from the tangent by their rounding: then the tolerance is
     measured, by changes of the inputs in their last digits. The difference of a wrong rule is the same for all of them.
+    Differences below the rounding of the outputs count for nothing, as those of a derivative that is zero do.
     """
 
     outputs_of = functools.partial(_outputs, sub_step, sub_step.inputs, place)
@@ -209,7 +210,8 @@ def prove(sub_step: SubStep, place: int, random: np.random.Generator) -> Proof:
     if tangent_error > DOT:
         others = [difference(_round_inputs(sub_step.inputs, random)) for _ in range(NUDGES)]
         rounding = float(np.ptp([own, *others])) / scale
-        tangent_tolerance = max(DOT, min(10 * rounding, UNCERTAIN))
+        faintest = 10 * np.finfo("f8").eps * np.sqrt(sum(y.size for y in ys)) / scale
+        tangent_tolerance = max(DOT, min(10 * rounding, UNCERTAIN), faintest)
     return Proof(sub_step.name, sub_step.own, "", error, tolerance, tangent_error, tangent_tolerance)
 
 
