@@ -45,4 +45,5 @@ CONTRACT = Contract(
         Case("two tables", pair, STEPS, losses=("states",), gradcheck=DIFFERENCES),
     ),
     certificates=(Case("cushions", build, STEPS, alone=("velocity", "mass")),),
+    quick=("modes", "devices", "budgets", "derivatives"),
 )  # fmt: skip

@@ -78,7 +78,7 @@ CONTRACT = Contract(
         Case("plane", PLANE, STEPS, TOLERANCE),
         Case("fluid", FLUID, 4, TOLERANCE, alone=("velocity",)),
     ),
-    quick=("modes",),  # each takes seconds to compile
+    quick=(),  # each takes seconds to compile
     threads=(
         Case(
             "fluid",
