@@ -25,4 +25,4 @@ def test_every_name_in_the_list_is_that_of_a_test(request: pytest.FixtureRequest
 def test_an_exception_stays_in_the_quick_suite() -> None:
     name = "tests/test_certificates.py::test_the_gradient_of_a_scene_is_proven"
     assert belongs_to_full_suite(f"{name}[mpm/walker]")
-    assert not belongs_to_full_suite(f"{name}[mass_spring/air_track]")
+    assert not belongs_to_full_suite(f"{name}[wave/drop]")
