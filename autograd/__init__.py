@@ -25,6 +25,7 @@ from .kernels.records import RecordType, View, record, stands_for
 from .look.anomaly import AnomalyError, detect_anomaly
 from .look.compare import compare
 from .look.draw import draw, to_dot, to_mermaid, to_text
+from .look.graph import Graph
 from .look.paths import independent_branches, paths
 from .look.profile import profile
 from .mode import enable_grad, is_grad_enabled, no_grad
@@ -38,6 +39,7 @@ __all__ = [
     "Context",
     "Function",
     "GradcheckError",
+    "Graph",
     "GraphError",
     "InputError",
     "Kernel",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from numpy import ndarray
 
-from .errors import GraphError
+from .errors import GraphError, InputError
 from .mode import switch
 from .node import FREED, Node
 from .tensor import Array, Tensor
@@ -23,8 +24,9 @@ class Context(Node):
     _saved_outputs: dict[int, int] | None = None  # position in _saved -> number of the output
     _versions: Sequence[int] = ()
     _writes = 0  # switch.writes when the values were saved
-    _non_differentiable: tuple[Tensor, ...] = ()
+    _non_differentiable: tuple[Tensor | Array, ...] = ()
     _dirty: tuple[Tensor, ...] = ()
+    _taken: Sequence[int] = ()  # positions in _saved of arrays that became Tensors
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
@@ -34,16 +36,22 @@ class Context(Node):
     def save_for_backward(self, *values: Any) -> None:
         """Keep Tensors for `backward`, with their versions, so that a later change to one raises.
 
-        Arrays become Tensors (locked; a view is copied). Other values are kept as they are.
+        Arrays become Tensors (locked). A copy is saved of a view, and of an array that something else still uses at
+        the end of forward: a Tensor, a view, a bound launch, the caller. Other values are kept as they are.
+        Errors: InputError for Tensors inside a list, a tuple or a dictionary; GraphError for one that is open for
+        writing, since it may change at any moment.
         """
         for value in values:
-            if type(value) is ndarray:
-                values = tuple([_as_guarded_tensor(v) if type(v) is ndarray else v for v in values])
+            if type(value) is not Tensor and type(value) in _CHECKED:
+                self._taken = [position for position, v in enumerate(values) if type(v) is ndarray]
+                values = tuple([_as_guarded_tensor(self, v) if type(v) in _CHECKED else v for v in values])
                 break
         self._saved = values
         writes = switch.writes
         if writes:  # else all are at version 0
             self._versions = [value.version if type(value) is Tensor else 0 for value in values]
+            if switch.open and any(self.edges):
+                self._refuse_open()
         self._writes = writes
 
     @property
@@ -73,6 +81,29 @@ class Context(Node):
                 return values
         return [v.data if type(v) is Tensor else v for v in self._saved]
 
+    def _refuse_open(self) -> None:
+        for position, value in enumerate(self._saved):
+            if type(value) is Tensor and value.is_open:
+                raise GraphError(
+                    f"{self.function.__name__}: saved tensor {position} (shape {value.shape}) is open for writing. "
+                    "Compute with it after the `with x.writable()` block, or inside no_grad()."
+                )
+
+    def separate(self, result: Any) -> None:
+        """Replace saved arrays by copies that something besides this node and the `result` of forward still uses.
+
+        It may write to them: through a view, for example, which the lock does not reach.
+        """
+        results = result if type(result) is tuple else ()
+        saved = list(self._saved)
+        for position in self._taken:
+            references = sys.getrefcount(saved[position].data)
+            users = sum([saved[position].data is each for each in results]) + 2 * (saved[position].data is result)
+            if references > 2 + users:
+                saved[position] = Tensor(saved[position].data.copy())
+        self._saved = tuple(saved)
+        self._taken = ()
+
     def _check_versions(self) -> None:
         versions = self._versions or (0,) * len(self._saved)
         for position, (value, version) in enumerate(zip(self._saved, versions, strict=True)):
@@ -82,9 +113,12 @@ class Context(Node):
                     f"version {value.version}, saved at version {version}. Write to a copy, or run forward again."
                 )
 
-    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+    def mark_non_differentiable(self, *outputs: Tensor | Array) -> None:
         """Declare outputs that carry no gradient, such as integer indices and masks."""
-        self._non_differentiable = tensors
+        for output in outputs:
+            if type(output) is ndarray:
+                output.setflags(write=False)  # it counts as a Tensor's from now on
+        self._non_differentiable = outputs
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Declare inputs that `forward` writes to; it must return each of them. They become outputs of this node.
@@ -107,5 +141,17 @@ class Context(Node):
         self._materialize_grads = value
 
 
-def _as_guarded_tensor(array: Array) -> Tensor:
-    return Tensor(array if array.base is None and array.flags.c_contiguous else array.copy(order="C"))
+_CHECKED = frozenset((ndarray, list, tuple, dict))
+
+
+def _as_guarded_tensor(ctx: Context, value: Any) -> Any:
+    """A Tensor in place of an array."""
+    if type(value) is ndarray:
+        return Tensor(value if value.base is None and value.flags.carray else value.copy(order="C"))
+    for each in value.values() if type(value) is dict else value:
+        if type(each) is Tensor:
+            constraint = "each saved Tensor is an argument, so that a change of it is noticed"
+            found = f"one inside a {type(value).__name__}"
+            remedy = "Unpack it: save_for_backward(*tensors)."
+            raise InputError(f"{ctx.function.__name__}, save_for_backward", constraint, found, remedy)
+    return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy import ndarray
 
 from .context import Context
 from .errors import GraphError
-from .mode import switch
+from .kernels.memory import held
+from .mode import switch, take_over
 from .node import NO_TENSOR, Edge, Node, sequence
 from .tensor import Tensor, wrap
 
@@ -77,6 +79,8 @@ class Function:
     @classmethod
     def apply(cls, *inputs: Any) -> Any:
         """Run `forward` and record the node if an input requires a gradient. Returns a Tensor or a tuple of Tensors."""
+        if get_ident() != switch.thread:
+            take_over(cls.__name__)
         recording = switch.enabled
         observers = switch.observers
         writes = switch.writes
@@ -101,6 +105,8 @@ class Function:
                     observer.before_forward(ctx, inputs)
             result = cls.forward(ctx, *inputs)
             ctx._session = switch.session
+            if ctx._taken:
+                ctx.separate(result)
             if writes != switch.writes or ctx._dirty:
                 _check_writes(ctx, inputs, result, writes)
             if type(result) is tuple:
@@ -108,7 +114,7 @@ class Function:
                 for observer in observers:
                     observer.after_forward(ctx, inputs, outputs)
                 return outputs
-            if type(result) is ndarray and result.base is None and result.flags.carray:
+            if type(result) is ndarray and result.base is None and result.flags.carray and id(result) not in held:
                 output = wrap(result)  # new: saved nowhere, marked nowhere
                 if record:
                     dtype = result.dtype
@@ -159,6 +165,13 @@ def _several(ctx: Context, inputs: tuple[Any, ...], result: tuple[Any, ...], rec
 
 def _own(ctx: Context, value: Any, inputs: tuple[Any, ...]) -> Tensor:
     """Make a Tensor of a result of `forward`; memory of an input, a leaf or a view is copied."""
+    output = _owned(ctx, value, inputs)
+    if output is not value and any([value is marked for marked in ctx._non_differentiable]):
+        ctx._non_differentiable += (output,)
+    return output
+
+
+def _owned(ctx: Context, value: Any, inputs: tuple[Any, ...]) -> Tensor:
     if type(value) is ndarray:
         for saved in ctx._saved:
             if type(saved) is Tensor and saved.data is value:
@@ -196,7 +209,10 @@ def link(ctx: Context, output: Tensor, index: int) -> None:
             if ctx._saved_outputs is None:
                 ctx._saved_outputs = {}
             ctx._saved_outputs[position] = index
+    before = output._edge
     output._edge = (ctx, index)
+    if before is not None and before[0]._hooks is not None and before[0].hooks.retained.pop(before[1], False):
+        output.retain_grad()  # of the values that it has from now on
 
 
 def _check_writes(ctx: Context, inputs: tuple[Any, ...], result: Any, writes: int) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Container, Sequence
 from heapq import heappop, heappush
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .errors import GraphError, InputError
-from .mode import switch
+from .mode import switch, take_over
 from .node import FREED, Edge, Node
 from .rules import as_adjoint, call_backward, run_tensor_hook
 from .tensor import Tensor
@@ -68,9 +69,21 @@ def grad(
                 "Pass allow_unused=True to receive None for it."
             )
     if create_graph:
-        return tuple([wanted[key] for key in keys])
+        return _apart([wanted[key] for key in keys], seeds or ())
     # Copies: one adjoint may have reached several inputs, and the caller may write to a gradient.
     return tuple([None if (found := wanted[key]) is None else Tensor(np.array(found, order="C")) for key in keys])
+
+
+def _apart(found: Sequence[Any], seeds: Sequence[Seed]) -> tuple[Any, ...]:
+    """The gradients, of which each is a Tensor of its own."""
+    seen = {id(seed) for seed in seeds}
+    apart = []
+    for each in found:
+        if id(each) in seen and each is not None:
+            each = each.clone()
+        seen.add(id(each))
+        apart.append(each)
+    return tuple(apart)
 
 
 def origin(tensor: Tensor) -> Key:
@@ -143,6 +156,8 @@ def _traverse(
 
     Adjoints flow as arrays; as Tensors while a graph of the gradient is made.
     """
+    if get_ident() != switch.thread:
+        take_over("backward")
     keep = create_graph if retain_graph is None else retain_graph
     pending: dict[int, tuple[Node, list[Any]]] = {}
     heap: list[int] = []
@@ -169,7 +184,9 @@ def _traverse(
                 if node.sequence not in needed:
                     continue
             elif node.is_accumulator:
-                _accumulate(node.variable, adjoints[0])
+                leaf = node.variable
+                if leaf is not None and leaf.requires_grad:
+                    _accumulate(leaf, adjoints[0])
                 continue
             results = call_backward(node, adjoints)
             for position, edge in enumerate(node.edges):
@@ -220,7 +237,7 @@ def _accumulate(tensor: Tensor | None, adjoint: Any) -> None:
     if tensor is None or adjoint is None:  # the Tensor no longer exists
         return
     if isinstance(adjoint, Tensor):
-        tensor.grad = adjoint if tensor.grad is None else tensor.grad + adjoint
+        tensor.grad = adjoint.clone() if tensor.grad is None else tensor.grad + adjoint
     elif tensor.grad is None:
         tensor.grad = Tensor(np.array(adjoint, order="C"))
     else:

@@ -79,6 +79,33 @@ class Tensor(Memory):
         origin = f", grad_fn={self.grad_fn!r}" if self.grad_fn else ", requires_grad=True" if self.requires_grad else ""
         return f"tensor({np.array2string(self.data, separator=', ', threshold=20)}{origin})"
 
+    # --- copies
+
+    def __copy__(self) -> Tensor:
+        """The same memory and version; of a leaf a leaf of its own, of a result the same place in the graph."""
+        alias = self.detach()
+        if self.is_leaf:
+            return alias.requires_grad_(self.requires_grad)
+        alias._edge = self._edge
+        return alias
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        """A leaf of its own, with the gradient that this one has. InputError for a result of recorded operations."""
+        result = _leaf(*self._leaf_parts("copy.deepcopy"))
+        if self.grad is not None:
+            result.grad = self.grad.detach().__deepcopy__(memo)
+        return result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _leaf, self._leaf_parts("pickle")
+
+    def _leaf_parts(self, source: str) -> tuple[Array, bool]:
+        """Values and `requires_grad` of a leaf."""
+        if not self.is_leaf:
+            constraint = "a copy is a leaf, and this is a result of recorded operations"
+            raise InputError(source, constraint, repr(self.grad_fn), "Use clone(), or detach() before.")
+        return self.data, self.requires_grad
+
     # --- place in the graph
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -176,6 +203,18 @@ class Tensor(Memory):
     def __getitem__(self, index: Any) -> Tensor:
         return ops.getitem(self, index)
 
+    def __eq__(self, other: object) -> Any:
+        return self._compare(np.equal, other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compare(np.not_equal, other)
+
+    def _compare(self, compare: np.ufunc, other: object) -> Any:
+        """Elementwise, but for what is no number or array: that is not equal as a whole."""
+        if not isinstance(other, Tensor | np.ndarray | np.generic | int | float | list | tuple):
+            return NotImplemented
+        return Tensor(np.asarray(compare(self.data, ops.plain(other))))
+
     def __lt__(self, other: Any) -> Tensor:
         return Tensor(np.asarray(self.data < ops.plain(other)))
 
@@ -231,6 +270,11 @@ class Tensor(Memory):
 
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
         return ops.apply_function(function, inputs, options)
+
+
+def _leaf(array: Array, requires_grad: bool) -> Tensor:
+    """A leaf over a copy of an array."""
+    return Tensor(np.array(array, order="C")).requires_grad_(requires_grad)
 
 
 def wrap(array: Array) -> Tensor:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.compare`: ours and other programs alternate on the same workloads; medians, minima, ratios.
+"""`python -m benchmarks.compare`: ours, by each kernel compiler, and other programs alternate on the same workloads.
 
 The other programs are found through SIMPHYS_PEERS (default: ../shared/peers, if that exists). Each runs in the first
 of the given interpreters, this one before them, that can import what it needs.
@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from . import machine
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = {"c": "numpy", "taichi": "taichi", "warp": "warp", "jax": "jax", "torch": "torch"}
@@ -54,10 +56,20 @@ def interpreter_with(module: str, interpreters: Sequence[str]) -> str | None:
     return None
 
 
+def own_job(workload: str, compiler: str, options: argparse.Namespace, *overrides: str) -> Job:
+    """Make our job under a kernel compiler, with settings `KEY=NUMBER` that differ from the defaults."""
+    command = (sys.executable, "-m", "benchmarks.workloads", workload, *_common(options), "--compiler", compiler)
+    return Job(f"simphys:{compiler}", (*command, *overrides), ROOT)
+
+
+def _common(options: argparse.Namespace) -> tuple[str, ...]:
+    return ("--threads", str(options.threads), "--dtype", options.dtype, "--reps", str(options.reps))
+
+
 def jobs(workload: str, options: argparse.Namespace) -> list[Job]:
-    """List our job, then those of the peers that can run."""
-    common = ("--threads", str(options.threads), "--dtype", options.dtype, "--reps", str(options.reps))
-    found = [Job("simphys", (sys.executable, "-m", "benchmarks.workloads", workload, *common), ROOT)]
+    """List our jobs, one for each kernel compiler that is installed, then those of the peers that can run."""
+    common = _common(options)
+    found = [own_job(workload, name, options) for name in machine.compilers()]
     folder = peers_folder()
     for peer, module in PEERS.items() if folder else ():
         interpreter = interpreter_with(module, (sys.executable, *options.python))

@@ -1,11 +1,20 @@
-"""The machine and this process (Linux): cores, processor, pinning, memory."""
+"""The machine and this process (Linux): cores, processor, pinning, memory, kernel compilers."""
 
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 LIBRARY_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+COMPILERS = ("quadrants", "taichi")
+
+
+def compilers() -> list[str]:
+    """The kernel compilers that are installed."""
+    return [name for name in COMPILERS if (found := find_spec(name)) and found.origin]
 
 
 def confine(threads: int) -> None:

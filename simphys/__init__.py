@@ -16,6 +16,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import autograd, optimize, plot, rollout
+    from .app.sweep import sweep
     from .app.workflow import identify, simulate
     from .diagnose.check.scene import check_scene as check
     from .experiment.scene import Scene, load_scene
@@ -33,6 +34,7 @@ __all__ = [
     "plot",
     "rollout",
     "simulate",
+    "sweep",
 ]
 
 _FOLDERS = {"autograd", "optimize", "plot", "rollout"}
@@ -43,6 +45,7 @@ _HOMES = {
     "identify": (".app.workflow", "identify"),
     "load_scene": (".experiment.scene", "load_scene"),
     "simulate": (".app.workflow", "simulate"),
+    "sweep": (".app.sweep", "sweep"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 from collections.abc import Iterator
@@ -10,11 +11,26 @@ import pytest
 from hypothesis import settings
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # before anything imports matplotlib: pictures need no screen
+os.environ.setdefault("SIMPHYS_THREADS", "1")  # of scenes, whatever the machine: tests share its cores
 
 # The first example compiles kernels, so its time says nothing about the code under test.
 settings.register_profile("simphys", parent=settings(), deadline=None)
 settings.register_profile("thorough", settings.get_profile("simphys"), max_examples=2000)
 settings.load_profile("simphys")
+
+
+LONGEST = (
+    "tests/record/test_record_crash.py",
+    "tests/test_certificates.py",
+    "tests/simulators/test_contract.py",
+    "tests/simulators/rigid/test_push.py",
+    "tests/simulators/rigid/test_walker_2d.py",
+    "tests/test_scenes.py",
+    "tests/docs/test_own_package.py",
+)
+"""Files that take longest come first: else one process would still be at them when the others have finished.
+
+The first one forks its process hundreds of times, which takes long once that is large."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,7 +50,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what belongs to the whole proof, unless it is asked for, or is a test that was named."""
+    """Leave out what belongs to the whole proof, unless it is asked for, or is a test that was named; sort the rest."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(LONGEST)))
     if config.getoption("--full") or any("::" in argument for argument in config.args):
         return
     from .helpers.full_suite import belongs_to_full_suite
@@ -69,9 +87,13 @@ def _keep_settings() -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start the compiler on the arch and in the precision asked for."""
+    """Start the compiler on the arch and in the precision asked for, perhaps with checks of all indices in kernels."""
     from simphys.autograd import runtime
+    from simphys.autograd.kernels import stored
 
+    stored.verifying = True
+    if os.environ.get("SIMPHYS_TEST_BOUNDS"):
+        runtime.ti.init = functools.partial(runtime.ti.init, debug=True)
     runtime.init(
         arch=os.environ.get("SIMPHYS_TEST_ARCH", "cpu"),
         precision=os.environ.get("SIMPHYS_TEST_PRECISION", "f64"),

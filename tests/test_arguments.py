@@ -1,4 +1,7 @@
-"""No parameter list and no list of arguments by position is longer than 12: what belongs together is one record."""
+"""No parameter list and no list of arguments by position is longer than 12: what belongs together is one record.
+
+And no function is longer than 60 lines: a factory of kernels' functions makes those of one subject.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LONGEST = 12
 """Largest number of parameters that are not keyword-only, and of arguments by position in a call."""
+
+MOST_LINES = 60
+"""Largest number of lines of a function."""
 
 EXCEPTIONS: tuple[str, ...] = ()
 """Files in simphys/simulators that are not yet within it, to be taken off this list one by one."""
@@ -50,11 +56,25 @@ def long_lists(path: Path) -> list[str]:
     return found
 
 
+def list_files(*folders: str) -> list[Path]:
+    files = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    return [path for path in files if (ROOT / "simphys" / "autograd") not in path.parents]  # a link
+
+
 def test_lists_are_short_but_in_files_that_are_listed() -> None:
-    files = [path for folder in ("autograd", "simphys") for path in sorted((ROOT / folder).rglob("*.py"))]
-    files = [path for path in files if (ROOT / "simphys" / "autograd") not in path.parents]  # a link
-    found = {path: long_lists(path) for path in files}
+    found = {path: long_lists(path) for path in list_files("autograd", "simphys")}
     listed = {ROOT / "simphys" / "simulators" / name for name in EXCEPTIONS}
     assert listed <= found.keys(), "a file that is listed does not exist"
     assert not [place for path, places in found.items() if path not in listed for place in places]
     assert not [path for path in listed if not found[path]], "these are within it: take them off the list"
+
+
+def test_functions_are_short() -> None:
+    long = []
+    for path in list_files("autograd", "simphys", "benchmarks"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > MOST_LINES:
+                    long.append(f"{path.relative_to(ROOT)}: {node.name} has {lines}")
+    assert not long

@@ -22,6 +22,7 @@ from simphys.record import Recorder, Recording
 from simphys.runs import motion
 
 from .helpers import oscillator
+from .helpers.interrupts import heed_interrupts
 from .helpers.oscillator import simphys
 from .helpers.small_scenes import soft_square
 
@@ -136,7 +137,9 @@ def test_a_run_that_is_stopped_or_killed_can_be_drawn(
     scene.write_text(oscillator.SIMULATION)
     long = ["time.steps=100_000_000", "output.every=1000", f"output.folder={folder}"]
     command = [sys.executable, "-c", FLUSHING, "run", str(scene), *long]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    )
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (folder / "run.h5").exists():
         time.sleep(0.01)

@@ -80,7 +80,9 @@ def test_every_package_is_listed() -> None:
 def test_a_wheel_holds_exactly_the_sources_under_their_import_names(wheel: Path, checkout: Path) -> None:
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     expected = modules(checkout / "simphys", "simphys") | modules(checkout / "autograd", "simphys/autograd")
-    assert names == expected | {"simphys/py.typed"}
+    data = [path for folder in ("report/page", "app/starts") for path in (checkout / "simphys" / folder).iterdir()]
+    assert names == expected | {"simphys/py.typed"} | {path.relative_to(checkout).as_posix() for path in data}
+    assert len(data) == 4 + 14
 
 
 def test_a_wheel_from_an_sdist_is_the_same(wheel: Path, checkout: Path, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_the_shipped_recordings_are_those_that_the_script_makes(tmp_path: Path) 
     subprocess.run([sys.executable, str(FOLDER / "make_recordings.py"), str(tmp_path)], check=True)
     for made in sorted(tmp_path.glob("*.txt")):
         assert made.read_text() == (FOLDER / made.name).read_text()
-    assert {made.stem for made in tmp_path.glob("*.txt")} == {"air_track", "two_gliders"}
+    assert {made.stem for made in tmp_path.glob("*.txt")} == {"air_track", "two_gliders", "two_gliders_trials"}
 
 
 def truth(name: str) -> dict[str, float]:

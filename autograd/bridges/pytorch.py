@@ -18,32 +18,72 @@ from ..compose.replay import Step, copy_arrays, name_of
 from ..errors import InputError
 from ..function import Context, Function
 from ..graph import grad
+from ..kernels.runtime import settings
 from ..mode import enable_grad, no_grad
 from ..tensor import Array, Tensor
+from .torch_func import is_transformed, transformable_node, tuple_of
+from .torch_records import FlatArguments, flattened, holds_tensors
+from .torch_values import from_torch_value, to_torch_value
 
 TorchStep = Callable[..., Any]
 
 
-def to_torch(fn: Step) -> TorchStep:
+def to_torch(fn: Step, *, dtype: Any = None) -> TorchStep:
     """`fn` on tensors of torch, as one node of torch's graph: a Function's `apply`, a composed step, a rollout.
 
-    Tensors of torch among the arguments become Tensors; other arguments are passed on unchanged. fn returns a Tensor or
-    a plain tuple of Tensors and depends on no other Tensor that requires a gradient. Its graph is freed when torch
-    frees its own. With create_graph, gradients of gradients are those of fn, which runs again for them.
+    Tensors of torch among the arguments become Tensors, also those that are fields of a record, such as
+    `params.replace(mass=torch_mass)`; other arguments are passed on unchanged. fn returns a Tensor, a plain tuple of
+    Tensors, or a record, whose fields become tensors of torch. It depends on no other Tensor that requires a gradient.
+    Its graph is freed when torch frees its own. With create_graph, gradients of gradients are those of fn, which runs
+    again for them.
+    dtype, such as torch.float32: arguments of any floating dtype are converted to the precision of the runtime for fn,
+    and its results to dtype; gradients have the dtypes of the arguments.
+    Under torch.func (grad, vjp, jvp, vmap, jacrev, jacfwd, hessian) fn runs again for each derivative, and once for
+    each element of vmap; torch.compile leaves it alone.
     Errors: InputError without PyTorch, for a tensor on another device than the CPU or of a dtype that NumPy lacks, and
     for another result; GraphError for a captured Tensor, and for a second derivative through a Function that is
     `once_differentiable`.
     """
+    torch = _torch("to_torch")
+    single = _to_torch(plain := flattened(fn), dtype)
+
+    def call(*inputs: Any) -> Any:
+        if not any([holds_tensors(x, torch.Tensor) for x in inputs]):
+            return plain.rebuild(single(*inputs))
+        flat = FlatArguments(inputs, torch.Tensor)
+        own = flattened(fn, flat.rebuild)
+        return own.rebuild(_to_torch(own, dtype)(*flat.values))
+
+    call.__name__ = f"to_torch({name_of(fn)})"
+    return torch.compiler.disable(call)  # torch.compile breaks its graph here, and leaves it alone
+
+
+def _to_torch(fn: Step, dtype: Any) -> TorchStep:
     torch = _torch("to_torch")
     name = name_of(fn)
     base = _torch_node()
     node = type(base)(name, (base,), {})
     combined = combine(fn, save="all")  # refuses captured tensors and other results, which would be silently wrong
 
-    def call(*inputs: Any) -> Any:
-        return node.apply(fn, combined, torch.is_grad_enabled(), *inputs)
+    @functools.wraps(fn)
+    def refuse_captured(*arguments: Any) -> Any:
+        recorded = any([isinstance(x, Tensor) and x.requires_grad for x in arguments])
+        return fn(*arguments) if recorded else combined(*arguments)
 
-    call.__name__ = f"to_torch({name})"
+    def call(*inputs: Any) -> Any:
+        def apply(*given: Any) -> Any:
+            if is_transformed(torch):
+                return transformable_node().apply(refuse_captured, *given)
+            return node.apply(fn, combined, torch.is_grad_enabled(), *given)
+
+        if dtype is None:
+            return apply(*inputs)
+        own = torch.float64 if settings().precision == "f64" else torch.float32
+        moved = [x.to(own) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
+        found = apply(*moved)
+        results = [y.to(dtype) if y.is_floating_point() else y for y in (found if type(found) is tuple else (found,))]
+        return tuple(results) if type(found) is tuple else results[0]
+
     return call
 
 
@@ -88,8 +128,8 @@ def _torch_node() -> Any:
             ctx.needed = [recording and need for need in ctx.needs_input_grad[3:]]
             ctx.set_materialize_grads(False)
             arguments, result = _record(combined, inputs, ctx.needed)
-            outputs = _tuple(result)
-            results = tuple([_to_torch(y) for y in outputs])
+            outputs = tuple_of(result)
+            results = tuple([to_torch_value(y) for y in outputs])
             ctx.mark_non_differentiable(*[r for r, y in zip(results, outputs, strict=True) if not y.requires_grad])
             # The graph hangs on a tensor that torch saves, so that torch frees it with all else that it saved.
             graph = torch.empty(0, device="cpu")
@@ -108,9 +148,9 @@ def _torch_node() -> Any:
                 # A hook on saved tensors, as of torch.utils.checkpoint, may have replaced `graph` by a copy.
                 recorded = getattr(graph, "of_simphys", None) or _record(ctx.combined, inputs, ctx.needed)
                 arguments, result = recorded
-                seeds = [None if adj is None else _from_torch("to_torch", adj) for adj in adjoints]
+                seeds = [None if adj is None else from_torch_value("to_torch", adj) for adj in adjoints]
                 pulled = _pull(arguments, result, seeds)
-                found = iter([None if adj is None else _to_torch(adj) for adj in pulled])
+                found = iter([None if adj is None else to_torch_value(adj) for adj in pulled])
             return None, None, None, *[next(found) if needed else None for needed in ctx.needed]
 
     return ToTorch
@@ -120,7 +160,7 @@ def _record(combined: Step, inputs: Sequence[Any], needed: Sequence[bool]) -> tu
     """Run the function: its arguments, and its result, which is one node if a gradient is needed."""
     torch = _torch("to_torch")
     arguments = [
-        _from_torch("to_torch", x).requires_grad_(need) if isinstance(x, torch.Tensor) else x
+        from_torch_value("to_torch", x).requires_grad_(need) if isinstance(x, torch.Tensor) else x
         for x, need in zip(inputs, needed, strict=True)
     ]
     with enable_grad() if any(needed) else no_grad():
@@ -132,7 +172,7 @@ def _pull(
 ) -> tuple[Tensor | None, ...]:
     """The adjoint of each argument that requires a gradient, through the recorded result."""
     wanted = [x for x in arguments if isinstance(x, Tensor) and x.requires_grad]
-    pairs = [(y, seed) for y, seed in zip(_tuple(result), seeds, strict=True) if seed is not None and y.requires_grad]
+    pairs = [(y, seed) for y, seed in zip(tuple_of(result), seeds, strict=True) if seed is not None and y.requires_grad]
     if not pairs:
         return (None,) * len(wanted)
     ys, seeds = zip(*pairs, strict=True)
@@ -167,16 +207,16 @@ class _FromTorch(Function):
         recorded = any(ctx.needs_input_grad)
         needed = ctx.needs_input_grad[2:]
         arguments = [
-            _to_torch(x).requires_grad_(need) if isinstance(x, Tensor) else x
+            to_torch_value(x).requires_grad_(need) if isinstance(x, Tensor) else x
             for x, need in zip(inputs, needed, strict=True)
         ]
         with torch.enable_grad() if recorded else torch.no_grad():
             result = fn(*arguments)
-        outputs = _tuple(result)
+        outputs = tuple_of(result)
         if not outputs or not all([isinstance(y, torch.Tensor) for y in outputs]):
             remedy = "Return tensors of torch as a plain tuple."
             raise InputError(name_of(fn), "a tensor of torch or a plain tuple of them is returned", result, remedy)
-        results = tuple([_from_torch(name_of(fn), y) for y in outputs])
+        results = tuple([from_torch_value(name_of(fn), y) for y in outputs])
         ctx.save_for_backward([x if need else None for x, need in zip(arguments, needed, strict=True)], outputs)
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(*[r for r, y in zip(results, outputs, strict=True) if not y.requires_grad])
@@ -191,9 +231,9 @@ class _FromTorch(Function):
         pairs = [(y, adj) for y, adj in zip(outputs, adjoints, strict=True) if adj is not None]
         # Not torch.autograd.grad, which would skip the parameters and all else that fn captures.
         _torch("from_torch").autograd.backward(
-            [y for y, _ in pairs], [_to_torch(adj) for _, adj in pairs], retain_graph=True
+            [y for y, _ in pairs], [to_torch_value(adj) for _, adj in pairs], retain_graph=True
         )
-        found = [None if x is None or x.grad is None else _from_torch("from_torch", x.grad) for x in leaves]
+        found = [None if x is None or x.grad is None else from_torch_value("from_torch", x.grad) for x in leaves]
         return None, None, *found
 
     @staticmethod
@@ -203,7 +243,7 @@ class _FromTorch(Function):
         leaves, outputs = ctx.saved_tensors
         seeds = [torch.zeros_like(y, requires_grad=True) if y.requires_grad else None for y in outputs]
         ys, us = [y for y in outputs if y.requires_grad], [u for u in seeds if u is not None]
-        moved = [(x, torch.from_numpy(dx.copy())) for x, dx in zip(leaves, tangents, strict=True) if dx is not None]
+        moved = [(x, torch.from_numpy(np.array(dx))) for x, dx in zip(leaves, tangents, strict=True) if dx is not None]
         adjoints = torch.autograd.grad(ys, [x for x, _ in moved], us, create_graph=True, allow_unused=True)
         pairs = [
             (adj, dx)
@@ -215,13 +255,6 @@ class _FromTorch(Function):
         return tuple([None if u is None else next(found) for u in seeds])
 
 
-# --- values
-
-
-def _tuple(result: Any) -> tuple[Any, ...]:
-    return result if type(result) is tuple else (result,)
-
-
 def _torch(source: str) -> Any:
     try:
         import torch
@@ -229,20 +262,3 @@ def _torch(source: str) -> Any:
         remedy = "Install it: pip install 'simphys[torch]'."
         raise InputError(source, "PyTorch is needed", f"ImportError: {error}", remedy) from error
     return torch
-
-
-def _to_torch(x: Tensor) -> Any:
-    return _torch("to_torch").from_numpy(x.data.copy())
-
-
-def _from_torch(source: str, x: Any) -> Tensor:
-    found = f"{x.dtype} on {x.device}"
-    if x.device.type != "cpu":
-        raise InputError(source, "tensors of torch lie on the CPU", found, "Move it there: x.cpu().")
-    try:
-        array = np.array(x.numpy(force=True), order="C")
-    except TypeError as error:  # bfloat16, or a layout that NumPy lacks
-        raise InputError(source, "NumPy has the tensor's dtype and layout", str(error), "Convert it first.") from error
-    if array.dtype.kind == "c":
-        raise InputError(source, "tensors are real", found, "Use torch.view_as_real.")
-    return Tensor(array)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import InputError
 from . import runtime
+from .device import DeviceArray, require_memory
 from .memory import Array, Memory
 
 ti = runtime.ti
@@ -28,9 +29,12 @@ _QUADRANTS = runtime.compiler == "quadrants"
 _REMEDY = "Annotate it with ti.types.ndarray(dtype=..., ndim=...), ti.i32, ti.i64 or a real type."
 
 
-def parameter(kernel: str, name: str, annotation: Any, *, written: bool, record: str | None = None) -> Parameter:
+def parameter(
+    kernel: str, name: str, annotation: Any, *, written: bool, record: str | None = None, wide: bool = False
+) -> Parameter:
     """A parameter as its annotation describes it, or the field `name` of a record.
 
+    In a `wide` kernel, arrays of vectors begin at a multiple of the vector's size.
     Errors: InputError for a type that fast launches do not take.
     """
     ending = "" if record is None else f" of record {record}"
@@ -39,7 +43,11 @@ def parameter(kernel: str, name: str, annotation: Any, *, written: bool, record:
         if annotation.dtype in (float, int, bool):  # the compilers take these and fail later
             remedy = "Name one: ti.f32, ti.f64, ti.i32, ti.i64."
             raise InputError(source, "the dtype of an array is one of the compiler's", repr(annotation.dtype), remedy)
-        return ArrayParameter(kernel, name, annotation, written, ending)
+        made = ArrayParameter(kernel, name, annotation, written, ending, wide)
+        if wide and made.element and not made.has_whole_vectors:
+            constraint = "a wide kernel has vectors of 2, 4, 8, ... numbers"
+            raise InputError(source, constraint, f"elements of shape {made.element}", "Make the kernel without `wide`.")
+        return made
     if annotation in _REALS:
         return RealParameter(kernel, name, ending)
     if annotation in _INTEGERS:
@@ -89,14 +97,25 @@ class ArrayParameter(Parameter):
 
     is_array = True
 
-    def __init__(self, kernel: str, name: str, annotation: Any, written: bool, ending: str) -> None:
+    def __init__(self, kernel: str, name: str, annotation: Any, written: bool, ending: str, wide: bool) -> None:
         super().__init__(kernel, name, ending)
         element = annotation.dtype
+        self._wide = wide
         self.written = written
         self.element: tuple[int, ...] = tuple(element.get_shape()) if hasattr(element, "get_shape") else ()
         self.ndim = None if annotation.ndim is None else annotation.ndim + len(self.element)
         self._type = element.dtype if self.element else element
         self.is_open = self._type is None or self.ndim is None
+
+    @property
+    def has_whole_vectors(self) -> bool:
+        """True if its elements are vectors that a processor's instructions load and store."""
+        return len(self.element) == 1 and self.element[0] & (self.element[0] - 1) == 0
+
+    def _alignment(self, array: Array) -> int:
+        """The number of bytes of which its address is a multiple."""
+        is_aligned = self._wide and self.element and not runtime.settings().on_gpu
+        return self.element[0] * array.dtype.itemsize if is_aligned else 1
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
@@ -106,8 +125,12 @@ class ArrayParameter(Parameter):
     def check(self, value: Any) -> Any:
         array = value.data if isinstance(value, Memory) else value
         if isinstance(array, _OWN_MEMORY):
-            runtime.require_memory(array, self._source)
+            if self._wide and self.element and not runtime.settings().on_gpu:
+                raise self.error("a wide kernel takes NumPy arrays", repr(array), "Pass one made by `aligned_zeros`.")
+            require_memory(array, self._source)
             return array  # the compiler checks it
+        if isinstance(array, DeviceArray):
+            return self._check_device_array(array)
         if not isinstance(array, np.ndarray):
             raise self.error("it is an array", repr(value), "Pass a NumPy array or a Tensor.")
         if self.written and array is value and not array.flags.writeable:
@@ -128,30 +151,41 @@ class ArrayParameter(Parameter):
             raise self.error(f"it is {kind}{ending}", f"{array.dtype} of shape {array.shape}", remedy)
         if not array.flags.c_contiguous:
             raise self.error("arrays are C-contiguous", f"strides {array.strides}", "Use np.ascontiguousarray.")
+        beyond = _address(array) % self._alignment(array)
+        if beyond and array.size:
+            constraint = f"its address is a multiple of {self._alignment(array)} bytes"
+            raise self.error(constraint, f"one that is {beyond} bytes beyond", "Allocate it by `aligned_zeros`.")
         return array
 
-    def stand_in(self, value: Array) -> Array:
-        """A small array of that dtype and as many axes."""
-        return np.empty((1,) * (value.ndim - len(self.element)) + self.element, value.dtype)
+    def _check_device_array(self, array: DeviceArray) -> DeviceArray:
+        require_memory(array, self._source)
+        dtype = self.dtype or array.dtype
+        if (array.dtype, array.ndim, array.element) != (dtype, self.ndim or array.ndim, self.element):
+            kind = "an array" if self.ndim is None else f"a {self.ndim - len(self.element)}-d array"
+            ending = f" with elements of shape {self.element}" if self.element else ""
+            raise self.error(f"it is {kind} of {dtype}{ending}", repr(array), "Make it with these.")
+        return array
 
-    def device_array(self, size: int) -> Any:
-        """A flat array of the device for numbers of this type."""
-        return ti.ndarray(self._type, size)
+    def stand_in(self, value: Any) -> Any:
+        """A small array of that dtype and as many axes, where `value` lies."""
+        outer = (1,) * (value.ndim - len(self.element))
+        if isinstance(value, DeviceArray):
+            return DeviceArray(value.dtype, outer, self.element).own
+        return np.empty(outer + self.element, value.dtype)
 
-    def on_device(self, array: Array) -> Any:
-        """An array of the compiler with the values of a checked one."""
-        dtype = self._type or ti.lang.util.to_taichi_type(array.dtype)
-        shape = array.shape[: array.ndim - len(self.element)]
-        kinds = (ti.ndarray, ti.Vector.ndarray, ti.Matrix.ndarray)
-        copy = kinds[len(self.element)](*self.element, dtype, shape)
-        copy.from_numpy(array)
+    def on_device(self, array: Array) -> DeviceArray:
+        """An array of the device with the values of a checked one."""
+        copy = DeviceArray(array.dtype, array.shape[: array.ndim - len(self.element)], self.element)
+        copy.write(array)
         return copy
 
-    def put_into(self, context: Any, position: int, like: Array) -> Put:
+    def put_into(self, context: Any, position: int, like: Any) -> Put:
+        if isinstance(like, DeviceArray):
+            return self._put_device_arrays(context, position, like)
         index = _index(position)
         put_array = context.set_arg_external_array_with_shape
         dtype, ndim, element, written = like.dtype, like.ndim, self.element, self.written
-        outer = ndim - len(element)
+        outer, alignment = ndim - len(element), self._alignment(like)
 
         def put(value: Any) -> bool:
             array = value.data if isinstance(value, Memory) else value
@@ -171,7 +205,22 @@ class ArrayParameter(Parameter):
                 if shape[outer:] != element:
                     self.check(value)
                 shape = shape[:outer]
-            put_array(index, _address(array), array.nbytes, shape, 0)
+            address = _address(array)
+            if address % alignment:
+                self.check(value)
+            put_array(index, address, array.nbytes, shape, 0)
+            return True
+
+        return put
+
+    def _put_device_arrays(self, context: Any, position: int, like: DeviceArray) -> Put:
+        index, put_array = _index(position), context.set_arg_ndarray
+
+        def put(value: Any) -> bool:
+            if not isinstance(value, DeviceArray):
+                return False
+            own = self._check_device_array(value).own
+            put_array(index, own.arr)
             return True
 
         return put

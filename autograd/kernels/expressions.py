@@ -26,6 +26,11 @@ def top_package(callee: Any) -> str:
     return (getattr(callee, "__module__", None) or "builtins").partition(".")[0]
 
 
+def is_atomic(callee: Any) -> bool:
+    """True for ti.atomic_*, by whatever name it is called."""
+    return getattr(callee, "__name__", "").startswith("atomic")
+
+
 def is_static(expression: ast.expr) -> bool:
     """True for ti.static(...)."""
     return (

@@ -2,8 +2,8 @@
 
 The public call of the compiler spends 15-70 us on argument handling. Here a launch context is made once for a compiled
 variant, and a launch only sets its pointers (about 1 us an argument); a launch by `bind` does not even do that. This
-uses private interfaces of pinned releases of both compilers. On a GPU, or without these interfaces, every launch takes
-the public path.
+uses private interfaces of pinned releases of both compilers. Without these interfaces, and on a GPU for arrays that lie
+on the host, every launch takes the public path.
 
 A kernel is compiled for each session (settings in a program of the compiler) in which it is launched. The compiled
 code stays valid when the settings change; it ends with its program.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, overload
 
@@ -23,12 +23,16 @@ from ..errors import InputError
 from ..mode import switch
 from . import runtime
 from .arguments import ArrayParameter, Parameter, as_writable, parameter
+from .compilation import counted
+from .counters import counters
+from .device import DeviceArray
+from .device_variant import DeviceVariant, are_on_device, as_given
 from .flattened import flatten
-from .memory import Memory
+from .memory import Held, Memory
 from .packing import launch as launch_packed
 from .packing import needs_packing
 from .records import RecordType, leaves
-from .variant import Variant, home, make_kernel, program_of, reduced_optimization, started_twice
+from .variant import Variant, compiling, home, make_kernel, program_of, started_twice
 from .writes import writes_of
 
 ti = runtime.ti
@@ -52,16 +56,20 @@ class Kernel:
         function: Callable[..., Any],
         *,
         reduced: bool = False,
+        wide: bool = False,
         alike: bool = False,
+        exact: bool = False,
         written: frozenset[str] | None = None,
     ) -> None:
-        """With `reduced`, it is compiled by `reduced_optimization`; with `alike`, alike for any number of threads.
+        """With `reduced`, `wide` or `exact`, it is compiled so, see `compiling`; with `alike`, alike for any threads.
 
+        On the CPU, a wide kernel takes arrays of vectors that begin at a multiple of the vector's size, as those of
+        `aligned_zeros` do, and in NumPy's memory only. Its vectors have 2, 4, 8, ... numbers.
         A loop that is compiled for one thread may round differently from one that is compiled for several. `written`
         names the parameters that the kernel writes; by default they are read from its source, which takes long.
         """
         source = _source(function)
-        self._reduced, self._alike = reduced, alike
+        self._reduced, self._wide, self._alike, self._exact = reduced, wide, alike, exact
         self.name = source.__name__
         signature = inspect.signature(source)
         self.parameters = list(signature.parameters)
@@ -77,7 +85,7 @@ class Kernel:
             record = kind.name if isinstance(kind, RecordType) else None
             for leaf, inner in leaves(name, kind) if isinstance(kind, RecordType) else [(name, kind)]:
                 is_written = leaf in self.written
-                self._arguments.append(parameter(self.name, leaf, inner, written=is_written, record=record))
+                self._arguments.append(parameter(self.name, leaf, inner, written=is_written, record=record, wide=wide))
         if signature.return_annotation not in (inspect.Signature.empty, None):
             remedy = "Write the result to an array of one element."
             raise InputError(f"kernel {self.name}", "it returns nothing", repr(signature.return_annotation), remedy)
@@ -131,13 +139,15 @@ class Kernel:
         values = self._check(arguments)
         variant = self._choose(arguments)
         session = runtime.session()
-        if variant is None or self._has_own_memory(values):
+        if variant is None:
             return lambda *rest: self._call_in(session, (*whole, *rest))
         bound = variant
         context, puts = bound.bound_context(arguments, values)
-        written = [arguments[i] for i in self._written_positions if isinstance(arguments[i], Memory)]
+        places = [i for i in self._written_positions if i < first]
+        written = [arguments[i] for i in places if isinstance(arguments[i], Memory)]
+        memory = Held(values, [arguments[i] for i in places if not isinstance(arguments[i], Memory)])
 
-        def launch_bound(*scalars: float, keep_alive: Any = values) -> None:
+        def launch_bound(*scalars: float, keep_alive: Held = memory) -> None:
             nonlocal bound, context, puts
             if bound.ended:
                 bound = self._variant_in(session, arguments)
@@ -185,19 +195,21 @@ class Kernel:
         for position in self._written_positions:
             if isinstance(arguments[position], Memory):
                 arguments[position].raise_version()
+        on_gpu = runtime.settings().on_gpu
+        counters.launches += on_gpu
         if needs_packing(self._arguments):
             with self._optimization():
                 return launch_packed(self.name, self._arguments, values, self._packed_kernel)
-        staged = self._staged(values) if runtime.settings().on_gpu else []
+        staged = self._staged(values) if on_gpu else []
         for position, own, _, _ in staged:
             values[position] = own
         with self._optimization():
-            self._kernel_of(runtime.session())(*values)
+            self._kernel_of(runtime.session())(*[as_given(value, on_gpu=on_gpu) for value in values])
         for _, own, host, before in staged:
-            after = own.to_numpy()
+            after = own.read()
             np.copyto(host, after, where=after != before)
 
-    def _staged(self, values: list[Any]) -> list[tuple[int, Any, np.ndarray, np.ndarray]]:
+    def _staged(self, values: list[Any]) -> list[tuple[int, DeviceArray, np.ndarray, np.ndarray]]:
         """(position, copy on the device, array, its present values) of each written array in memory of the host.
 
         A GPU works on a copy, which the compiler does not fill if a kernel only writes to it, and copies back whole.
@@ -213,10 +225,12 @@ class Kernel:
     def _check(self, arguments: tuple[Any, ...]) -> list[Any]:
         return [argument.check(value) for argument, value in zip(self._arguments, arguments, strict=False)]
 
-    def _has_own_memory(self, values: list[Any]) -> bool:
-        """True if a value is an array of the compiler."""
+    def _takes_fast_way(self, values: list[Any]) -> bool:
+        """True if all arrays lie where the kernel runs, and are not the compiler's own."""
+        if runtime.settings().on_gpu:
+            return are_on_device(values) and not needs_packing(self._arguments)
         pairs = zip(self._arguments, values, strict=False)
-        return any([argument.is_array and not isinstance(value, np.ndarray) for argument, value in pairs])
+        return all([isinstance(value, np.ndarray) for argument, value in pairs if argument.is_array])
 
     def _refuse_unrecorded(self, arguments: tuple[Any, ...]) -> None:
         """Raise if operations are recorded, which a launch is not, and an argument carries a gradient."""
@@ -237,21 +251,24 @@ class Kernel:
 
     def _choose(self, arguments: tuple[Any, ...]) -> Variant | None:
         """The variant for these arguments, compiled at first use; None if launches take the public path."""
+        runtime.refuse_fork()
         if not runtime.initialised() and program_of(home()) is not None:
             raise started_twice(self.name)
         session = runtime.session()
         if session is not self._session:
             self._enter(session)
-        if self._public or session.settings.on_gpu:
+        if self._public:
             return None
         values = self._check(arguments)
-        if self._has_own_memory(values):
+        if not self._takes_fast_way(values):
             return None
+        runtime.require_thread(f"kernel {self.name}")
         key = (session, *[(values[i].dtype, values[i].ndim) for i in self._open_positions])
         if key not in self._variants:
+            made = DeviceVariant if session.settings.on_gpu else Variant
             try:
-                with self._optimization():
-                    self._variants[key] = Variant(
+                with counted(), self._optimization():
+                    self._variants[key] = made(
                         self.name, self._kernel_of(session), self._arguments, values, alike=self._alike
                     )
             except AttributeError:  # another release, without these interfaces
@@ -263,7 +280,8 @@ class Kernel:
 
     def _optimization(self) -> AbstractContextManager[None]:
         """Return the context in which the kernel compiles."""
-        return reduced_optimization() if self._reduced else nullcontext()
+        wide = self._wide and not runtime.settings().on_gpu
+        return compiling(reduced=self._reduced, wide=wide, exact=self._exact)
 
     def _enter(self, session: runtime.Session) -> None:
         """Switch to another session. Errors: InputError in another precision than the kernel's own."""
@@ -297,10 +315,11 @@ class Kernel:
 @overload
 def kernel(function: Callable[..., Any]) -> Kernel: ...
 @overload
-def kernel(*, reduced: bool) -> Callable[[Callable[..., Any]], Kernel]: ...
-def kernel(function: Callable[..., Any] | None = None, *, reduced: bool = False) -> Any:
+def kernel(*, reduced: bool = ..., wide: bool = ...) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(function: Callable[..., Any] | None = None, *, reduced: bool = False, wide: bool = False) -> Any:
     """Make a `Kernel` of a function (as a decorator, with or without options), or of a kernel made by @ti.kernel."""
-    return Kernel(function, reduced=reduced) if function is not None else partial(Kernel, reduced=reduced)
+    make = partial(Kernel, reduced=reduced, wide=wide)
+    return make if function is None else make(function)
 
 
 def _source(function: Any) -> Callable[..., Any]:

@@ -7,7 +7,8 @@ mode compares checksums of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -30,15 +31,42 @@ class ExportError(InputError, BufferError):
     """Memory cannot be exported as requested; also a BufferError, as the DLPack protocol demands."""
 
 
+class Held:
+    """Arrays without a version that a bound launch goes on to write: they cannot become Tensors while it lives.
+
+    `ids` has those of all these arrays, and of the arrays that own their memory, with the number of such launches.
+    """
+
+    ids: dict[int, int] = {}
+
+    def __init__(self, values: Any, written: Iterable[Array]) -> None:
+        self._values = values
+        arrays = [each for each in written if isinstance(each, np.ndarray)]  # one of a device becomes no Tensor
+        self._written = [array for each in arrays for array in (each, each.base) if isinstance(array, np.ndarray)]
+        for array in self._written:
+            self.ids[id(array)] = self.ids.get(id(array), 0) + 1
+
+    def __del__(self) -> None:
+        for array in self._written:
+            self.ids[id(array)] -= 1
+            if not self.ids[id(array)]:
+                del self.ids[id(array)]
+
+
+held = Held.ids
+
+
 class Memory:
     """An array, C-contiguous and locked against writing, with a version that each write raises."""
 
     data: Array
-    _version: list[int] | None = None  # [number of writes, switch.writes then], one list for all aliases
+    _version: list[int] | None = None  # [writes, switch.writes then, open blocks], one list for all aliases
     _shared = False  # True if others may write to the memory
 
     def __init__(self, array: Array) -> None:
-        """Take over `array` (C-contiguous, owning its memory) and lock it."""
+        """Take over `array` (C-contiguous, owning its memory) and lock it; one that a bound launch writes is copied."""
+        if id(array) in held:
+            array = array.copy()
         array.setflags(False)  # type: ignore[call-arg]  # write=False, which by name takes 0.2 us more
         self.data = array
 
@@ -99,10 +127,8 @@ class Memory:
 
     def detach(self) -> Self:
         """Return an alias: the same memory and version, without a gradient."""
-        if self._version is None:
-            self._version = [0, 0]
         alias = type(self)(self.data)
-        alias._version = self._version
+        alias._version = self._versions()
         if self._shared:
             alias._shared = True
         return alias
@@ -110,16 +136,26 @@ class Memory:
     def raise_version(self) -> None:
         """Count a write to `data`."""
         switch.writes += 1
+        version = self._versions()
+        version[0] += 1
+        version[1] = switch.writes
+
+    def _versions(self) -> list[int]:
         if self._version is None:
-            self._version = [0, 0]
-        self._version[0] += 1
-        self._version[1] = switch.writes
+            self._version = [0, 0, 0]
+        return self._version
+
+    @property
+    def is_open(self) -> bool:
+        """True within a `writable()` block of this memory."""
+        return self._version is not None and self._version[2] > 0
 
     @contextmanager
     def writable(self) -> Iterator[Array]:
         """Give the values as a writable view inside a `with` block; raises the version.
 
-        Errors: InputError for a result that was computed while recording: backward would use the old derivative.
+        Errors: InputError for a result that was computed while recording: backward would use the old derivative; at the
+        end of the block, if parts of the view are still in use, which nobody could lock.
         """
         if self.grad_fn is not None and switch.enabled:
             raise InputError(
@@ -130,12 +166,26 @@ class Memory:
             )
         self.raise_version()
         self.data.flags.writeable = True
-        view = self.data.view()
+        root = np.asarray(memoryview(self.data))  # type: ignore[arg-type]  # the base of all views that follow
         self.data.flags.writeable = False
+        view = root.view()
+        references = sys.getrefcount(root)
+        version = self._versions()
+        version[2] += 1
+        switch.open += 1
         try:
             yield view
         finally:
             view.flags.writeable = False
+            version[2] -= 1
+            switch.open -= 1
+        if sys.getrefcount(root) > references:
+            raise InputError(
+                "Tensor.writable",
+                "views of the values end with the block, since they stay writable",
+                "one that is still in use",
+                "Copy it, or `del` the variable that holds it (of a loop, too) before the block ends.",
+            )
 
     def __dlpack__(
         self,

@@ -14,6 +14,8 @@ import numpy as np
 from ..errors import InputError
 from . import runtime
 from .arguments import ArrayParameter, Parameter, as_writable
+from .device import DeviceArray
+from .device_variant import as_given
 
 ARCHS = ("vulkan", "metal")
 """Archs whose drivers bind few arrays."""
@@ -49,10 +51,11 @@ def launch(
         own.append(array)
         starts |= where
     given = [starts.get(position, value) for position, value in enumerate(values)]
-    kernel_of({arguments[position].name: number for position, number in packed.items()})(*own, *given)
+    launched = [as_given(value, on_gpu=True) for value in (*own, *given)]
+    kernel_of({arguments[position].name: number for position, number in packed.items()})(*launched)
     for array, group in zip(own, groups.values(), strict=True):
         written = [position for position, argument in group.items() if argument.written]
-        after = array.to_numpy() if written else np.empty(0)
+        after = array.read() if written else np.empty(0)
         for position in written:
             host = as_writable(values[position])
             host[...] = after[starts[position] : starts[position] + host.size]
@@ -76,7 +79,7 @@ def _pack(group: dict[int, ArrayParameter], values: Sequence[Any]) -> tuple[Any,
             parts.append(array)
             size += array.size
         starts[position] = places[key]
-    packed = next(iter(group.values())).device_array(max(size, 1))
+    packed = DeviceArray(values[next(iter(group))].dtype, (size,))
     if size:
-        packed.from_numpy(np.concatenate(parts))
+        packed.write(np.concatenate(parts))
     return packed, starts

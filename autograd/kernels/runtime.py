@@ -24,9 +24,10 @@ import contextlib
 import functools
 import importlib
 import io
-import math
 import os
 import platform
+import threading
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
@@ -35,28 +36,23 @@ import numpy as np
 
 from ..errors import InputError
 from ..mode import switch
-from .front_end import live_arrays, remember_sources
+from .compiler import COMPILERS, VARIABLE, chosen, load
+from .counters import counters as counters
+from .front_end import hasten, live_arrays
+from .threads import Threads, count_threads
+from .vulkan import software_driver
 
-COMPILERS = ("taichi", "quadrants")
-compiler = os.environ.get("SIMPHYS_COMPILER", "taichi")
-if compiler not in COMPILERS:
-    raise InputError(
-        "SIMPHYS_COMPILER",
-        f"the kernel compiler is one of {COMPILERS}",
-        compiler,
-        "Set it to one of these, or unset it.",
-    )
-os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
-os.environ.setdefault("ENABLE_QUADRANTS_HEADER_PRINT", "0")
-ti: Any = importlib.import_module(compiler)
-ti.set_logging_level(ti.ERROR)
-if compiler == "taichi":
-    remember_sources(ti)
+compiler = chosen()
+"""Name of the kernel compiler of this process."""
+ti: Any = load(compiler)
+hasten(ti)
 _arrays = live_arrays(ti) if compiler == "taichi" else ()  # quadrants takes care of them itself
 
 Arch = Literal["cpu", "cuda", "vulkan", "metal"]
 Precision = Literal["f32", "f64"]
 ARCHS = ("cpu", "cuda", "vulkan", "metal")
+GPUS = ("cuda", "metal", "vulkan")
+"""Those of GPUs, in the order in which "gpu" prefers them."""
 
 PARALLEL_WORK_US = 250.0
 """Serial work [us] of one launch above which two threads pay (a parallel loop costs 30-100 us)."""
@@ -93,6 +89,10 @@ class _Program:
     """Number of threads in its pool."""
     home: Any = None
     """The compiler's object that owns it."""
+    thread = 0
+    """Number of the thread that started it, which alone can compile."""
+    forked = False
+    """True in a child of a process that had started it: its threads and locks are not there."""
     sessions: dict[Settings, Session] = {}
     before_end: list[Callable[[], None]] = []
     """Functions that drop references to the program, called before it ends."""
@@ -111,18 +111,24 @@ class Cached(Protocol[P, R]):
     def cache_clear(self) -> None: ...
 
 
-def init(*, arch: str = "cpu", precision: str = "f64", threads: int = 1) -> Settings:
+def init(*, arch: str = "cpu", precision: str = "f64", threads: Threads = 1, compiler: str = "auto") -> Settings:
     """Put settings in force: start the compiler, or switch to other settings. The same settings again do nothing.
 
-    Errors: InputError for an unknown or missing arch, or a precision that it lacks; the settings before stay in force.
+    `arch` "gpu" is the first of GPUS that this machine has; the settings returned name it. `threads` "auto" is the
+    number of SIMPHYS_THREADS, else of the cores that this process may use, at most 8. Launches with little work use
+    one, whatever the number. `compiler` asks for one by name; "auto" is that of the process (see compiler.py).
+    Errors: InputError for an unknown or missing arch, a precision that it lacks, an unusable number of threads, or a
+    compiler other than that of the process; the settings before stay in force.
     """
-    wanted = Settings(arch=arch, precision=precision, threads=threads)
+    require_compiler(compiler)
+    refuse_fork()
+    wanted = Settings(arch=find_gpu() if arch == "gpu" else arch, precision=precision, threads=count_threads(threads))
     if switch.session is not None and wanted == switch.session.settings:
         return switch.session.settings
     _check(wanted)
     running = switch.session is not None
     if (_home() is not _Program.home or _home() is None) if running else _home() is not None:
-        found = f"a call of {compiler}.init or {compiler}.reset"
+        found = f"a call of {ti.__name__}.init or {ti.__name__}.reset"
         remedy = "Call simphys.autograd.kernels.runtime.init(arch=..., precision=..., threads=...) in its place."
         raise InputError("runtime.init", "the compiler is started here only", found, remedy)
     if not running or _needs_program(wanted):
@@ -132,6 +138,45 @@ def init(*, arch: str = "cpu", precision: str = "f64", threads: int = 1) -> Sett
     session = Session(wanted, _Program.number)
     switch.session = _Program.sessions.setdefault(wanted, session)
     return switch.session.settings
+
+
+def refuse_fork() -> None:
+    """Raise InputError in a child of a process that had started the compiler."""
+    if _Program.forked:
+        found = "a child made by fork, which has none of the compiler's threads"
+        remedy = "Use multiprocessing.get_context('spawn'), or fork before the first kernel."
+        raise InputError("runtime.init", "kernels run in the process that started the compiler", found, remedy)
+
+
+def _after_fork() -> None:
+    """Let each launch in a child end in an error: it would wait for threads that are not there, without end."""
+    if switch.session is not None:
+        _Program.forked, switch.session = True, None
+        for drop in _Program.before_end:
+            drop()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def require_thread(source: str) -> None:
+    """Raise InputError in another thread than that which started the compiler, as it compiles in that one alone."""
+    if threading.get_ident() != _Program.thread:
+        found = f"thread {threading.current_thread().name}"
+        remedy = "Call runtime.init, load scenes and launch each kernel first in one thread, or keep to one altogether."
+        raise InputError(source, "kernels are compiled in the thread that started the compiler", found, remedy)
+
+
+def require_compiler(wanted: str) -> None:
+    """Raise InputError unless kernels of this process are compiled by the `wanted` compiler."""
+    if wanted not in ("auto", *COMPILERS):
+        constraint = f"compiler is one of {('auto', *COMPILERS)}"
+        raise InputError("runtime.init", constraint, wanted, "Choose one of these.")
+    if wanted not in ("auto", compiler):
+        constraint = "a process has one kernel compiler, from the first import of kernels on"
+        remedy = f"Start Python with {VARIABLE}={wanted}."
+        raise InputError("runtime.init", constraint, f"{compiler} in use, {wanted} asked for", remedy)
 
 
 @contextlib.contextmanager
@@ -256,7 +301,14 @@ def _start_program(wanted: Settings) -> None:
             f"the compiler fell back to {started}",
             "Use arch=cpu, or install the device's driver.",
         )
+    if wanted.arch == "vulkan" and (driver := software_driver()):
+        warnings.warn(
+            f"runtime.init: arch=vulkan computes on the CPU, by the software driver {driver}, slower than arch=cpu; "
+            "it serves tests. Install the driver of a GPU, or use arch=cpu.",
+            stacklevel=2,
+        )
     _Program.number += 1
+    _Program.thread = threading.get_ident()
     _Program.threads = wanted.threads
     _Program.home = _home()
 
@@ -278,11 +330,9 @@ def _home() -> Any:
 
 def _check(wanted: Settings) -> None:
     if wanted.arch not in ARCHS:
-        raise InputError("runtime.init", f"arch is one of {ARCHS}", wanted.arch, "Choose one of these.")
+        raise InputError("runtime.init", f"arch is one of {(*ARCHS, 'gpu')}", wanted.arch, "Choose one of these.")
     if wanted.precision not in ("f32", "f64"):
         raise InputError("runtime.init", "precision is f32 or f64", wanted.precision, "Choose one of these.")
-    if wanted.threads < 1:
-        raise InputError("runtime.init", "threads is at least 1", wanted.threads, "Give the number of CPU threads.")
     if wanted.precision == "f64" and wanted.arch in ("vulkan", "metal"):
         raise InputError(
             "runtime.init",
@@ -297,6 +347,16 @@ def _check(wanted: Settings) -> None:
             f"{platform.system()} without a {wanted.arch} device",
             "Use arch=cpu, or install the device's driver.",
         )
+
+
+def find_gpu() -> str:
+    """The arch that "gpu" stands for here. Errors: InputError where there is none."""
+    for arch in GPUS:
+        if available(arch):
+            return arch
+    found = f"{platform.system()} without a device of {', '.join(GPUS)}"
+    remedy = "Use arch=cpu, or install the device's driver."
+    raise InputError("runtime.init", "arch=gpu needs a GPU on this machine", found, remedy)
 
 
 def available(arch: str) -> bool:
@@ -352,7 +412,7 @@ def parallel(work_us: float) -> bool:
 
 
 def info() -> dict[str, str]:
-    """Arch, compiler, precision, threads and versions, for reports and recordings."""
+    """Arch, precision, threads, the compiler and versions, for reports and recordings."""
     chosen = settings()
     versions = {name: importlib.import_module(name).__version__ for name in ("numpy", compiler)}
     versions = {name: ".".join(map(str, v)) if isinstance(v, tuple) else str(v) for name, v in versions.items()}
@@ -361,60 +421,8 @@ def info() -> dict[str, str]:
         "precision": chosen.precision,
         "threads": str(chosen.threads),
         "compiler": compiler,
+        "llvm": ti._lib.core.get_llvm_target_support(),
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
         **versions,
     }
-
-
-def device_array(shape: tuple[int, ...], *, components: int | tuple[int, int] | None = None) -> Any:
-    """Uninitialised working memory of kernels, on the device: real numbers [shape], or vectors of `components` of them.
-
-    A pair of components stands for matrices.
-
-    On the CPU it is a NumPy array; results leave it by `to_host`, values enter by `to_device`.
-    """
-    if not settings().on_gpu:
-        element = () if components is None else components if isinstance(components, tuple) else (components,)
-        return np.empty((*shape, *element), real_dtype())
-    return _gpu_array(real(), shape, components)
-
-
-def to_device(array: np.ndarray[Any, Any], *, vector: bool = False, matrix: bool = False) -> Any:
-    """A kernel argument with the values of `array`: itself on the CPU, a copy on a GPU.
-
-    With `vector` the last axis is the element, with `matrix` the last two are.
-    """
-    if not settings().on_gpu:
-        return array
-    dtype = ti.i32 if array.dtype.kind in "iu" else real()
-    if matrix:
-        copy = _gpu_array(dtype, array.shape[:-2], (array.shape[-2], array.shape[-1]))
-    else:
-        copy = _gpu_array(dtype, *((array.shape[:-1], array.shape[-1]) if vector else (array.shape, None)))
-    if array.size:
-        copy.from_numpy(np.ascontiguousarray(array))
-    return copy
-
-
-def to_host(array: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """The values of working memory as a NumPy array of `shape` (over the same memory on the CPU)."""
-    if isinstance(array, np.ndarray):
-        return array.reshape(shape)
-    require_memory(array, "runtime.to_host")
-    return array.to_numpy().reshape(-1)[: math.prod(shape)].reshape(shape)
-
-
-def require_memory(array: Any, source: str) -> None:
-    """Raise InputError if an array of the compiler lost its memory, which ends with the program."""
-    if array.arr is None:
-        found = "one of settings before, whose program has ended"
-        remedy = "Make it again, with all that holds it: run forward again under the settings in force."
-        raise InputError(source, f"memory on a device belongs to the settings in force, {settings()}", found, remedy)
-
-
-def _gpu_array(dtype: Any, shape: tuple[int, ...], components: int | tuple[int, int] | None) -> Any:
-    shape = tuple([max(length, 1) for length in shape])  # the compiler has no empty arrays
-    if isinstance(components, tuple):
-        return ti.Matrix.ndarray(*components, dtype, shape)
-    return ti.ndarray(dtype, shape) if components is None else ti.Vector.ndarray(components, dtype, shape)

@@ -10,8 +10,10 @@ from typing import Any
 from weakref import WeakSet
 
 from ..errors import InputError
-from . import runtime
+from . import runtime, stored
 from .arguments import Parameter, Put
+from .fingerprint import fingerprint
+from .front_end import skip_discovery
 
 ti = runtime.ti
 
@@ -24,22 +26,30 @@ def make_kernel(source: Callable[..., Any]) -> Any:
     before = len(known)
     made = ti.kernel(source)
     del known[before:]
+    skip_discovery(made._primal)
     return made
 
 
 @contextmanager
-def reduced_optimization() -> Iterator[None]:
-    """Compile kernels in this context without passes whose time grows with the square of a kernel's length.
+def compiling(*, reduced: bool, wide: bool, exact: bool = False) -> Iterator[None]:
+    """Compile kernels in this context with other options of the compiler.
 
-    LLVM, which comes after them, finds most of the same again.
+    With `reduced`, it leaves out passes whose time grows with the square of a kernel's length; LLVM, which comes after
+    them, finds most of the same again. With `wide`, it loads and stores whole vectors, where it else goes by number.
+    With `exact`, sums keep the order of their terms, which fast arithmetic groups by the length of a loop.
     """
     config = ti.lang.impl.current_cfg()
-    saved = config.advanced_optimization, config.cfg_optimization
-    config.advanced_optimization = config.cfg_optimization = False
+    saved = config.advanced_optimization, config.cfg_optimization, config.real_matrix_scalarize, config.fast_math
+    if reduced:
+        config.advanced_optimization = config.cfg_optimization = False
+    if wide:
+        config.real_matrix_scalarize = False
+    if exact:
+        config.fast_math = False
     try:
         yield
     finally:
-        config.advanced_optimization, config.cfg_optimization = saved
+        config.advanced_optimization, config.cfg_optimization, config.real_matrix_scalarize, config.fast_math = saved
 
 
 class Variant:
@@ -53,21 +63,37 @@ class Variant:
         self._home = home()
         program = self._home.prog
         primal.raise_on_templated_floats = False  # quadrants reads it, the public call sets it
-        with _in_this_thread() if runtime.settings().threads == 1 and not alike else nullcontext():
+        chosen = runtime.settings()
+        serial = chosen.threads == 1 and not alike and not chosen.on_gpu
+        types = [(str(getattr(value, "dtype", "")), getattr(value, "ndim", 0)) for value in values]
+        mark = _fingerprint(kernel, program, (name, serial, types))
+        primal.stored = stored.load(mark, program, name)
+        with _in_this_thread() if serial else nullcontext():
             given = [argument.stand_in(value) for argument, value in zip(arguments, values, strict=False)]
             key = primal.ensure_compiled(*given, *[0] * (len(arguments) - len(given)))
         self._launchable = (primal.materialized_kernels if _QUADRANTS else primal.compiled_kernels)[key]
-        compiled = program.compile_kernel(program.config(), program.get_device_caps(), self._launchable)
-        self._compiled = compiled.compiled_kernel_data if _QUADRANTS else compiled
+        self._compiled = primal.stored or self._compile(program, mark)
+        primal.stored = None
         self._launch_kernel = program.launch_kernel
         self.context, self.puts = self._new_context(values)
         _live.add(self)
 
+    def _compile(self, program: Any, mark: str | None) -> Any:
+        """Compile, or find it in the compiler's cache; store where it is there."""
+        found = program.compile_kernel(program.config(), program.get_device_caps(), self._launchable)
+        if not _QUADRANTS:
+            return found
+        stored.store(mark, program, found.cache_key)
+        return found.compiled_kernel_data
+
     def _new_context(self, values: list[Any]) -> tuple[Any, list[Put]]:
         """A launch context, and a function for each argument that checks it and puts it there."""
-        context = self._launchable.make_launch_context()
+        context = self._make_context()
         pairs = zip_longest(self._arguments, values)
         return context, [argument.put_into(context, i, value) for i, (argument, value) in enumerate(pairs)]
+
+    def _make_context(self) -> Any:
+        return self._launchable.make_launch_context()
 
     def bound_context(self, arguments: tuple[Any, ...], values: list[Any]) -> tuple[Any, list[Put]]:
         """A launch context with these arguments, checked values, and functions that put the scalars after them."""
@@ -83,9 +109,13 @@ class Variant:
         self.puts = []
 
     def launch(self, context: Any) -> None:
-        if program_of(self._home) is None:  # to launch a kernel of an ended session is a segmentation fault
-            raise started_twice(self._name)
+        self._require_program()
         self._launch_kernel(self._compiled, context)
+
+    def _require_program(self) -> None:
+        """Raise where the program has ended: to launch one of its kernels is a segmentation fault."""
+        if program_of(self._home) is None:
+            raise started_twice(self._name)
 
 
 @contextmanager
@@ -109,6 +139,14 @@ def _in_this_thread() -> Iterator[None]:
     finally:
         for name, original in zip(names, originals, strict=True):
             setattr(builder, name, original)
+
+
+def _fingerprint(kernel: Any, program: Any, circumstances: Any) -> str | None:
+    """Hash a kernel, to find it in a cache; None with Taichi, which has no such cache."""
+    if not _QUADRANTS:
+        return None
+    device = program.get_device_caps().hashed_key()
+    return fingerprint(kernel.fn, ti.__version__, device, stored.circumstances(program.config()), circumstances)
 
 
 home = ti.lang.impl.get_runtime

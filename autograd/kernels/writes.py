@@ -27,6 +27,7 @@ from .expressions import (
     call_arguments,
     children,
     has_star,
+    is_atomic,
     is_chain,
     is_static,
     makes_record,
@@ -267,7 +268,8 @@ class _Source:
         These are arrays, elements by reference, the first argument of ti.atomic_*, and a of a.fill().
         """
         name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-        if name.startswith("atomic"):
+        callee = self._callee(call.func)
+        if name.startswith("atomic") or is_atomic(callee):
             return self._all_places(call.args[:1]), frozenset()
         if name == "_replace":
             return set(), frozenset()
@@ -275,7 +277,6 @@ class _Source:
             return self._places(call.func.value), frozenset()
         arguments = call_arguments(call)
         arrays = [a for a in arguments if self._may_be_array(a)]
-        callee = self._callee(call.func)
         if callee is None:
             elements: list[ast.expr] = [
                 a for a in arguments if isinstance(a, ast.Subscript) and isinstance(call.func, ast.Name)

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..context import Context
-from ..errors import GraphError
+from ..errors import GraphError, Portable
 from ..function import Observer
 from ..mode import switch
 from ..node import Node
@@ -78,7 +78,7 @@ class Place(NamedTuple):
         return f"{self.file}:{self.line} in {self.function}" + (f": {self.source}" if self.source else "")
 
 
-class AnomalyError(GraphError):
+class AnomalyError(Portable, GraphError):
     """A NaN or inf, or shared memory that changed between forward and backward.
 
     function  name of the Function

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 from ..context import Context
 from ..errors import InputError
 from ..function import Observer
+from ..kernels.compilation import Compilation, compiled
 from ..mode import switch
 from ..node import Node
 from ..tensor import Tensor
+from .html import html_table
 from .saved_memory import find_saved, saved_bytes
 
 _FORWARD, _BACKWARD = 0, 1
@@ -100,6 +102,9 @@ class profile(Observer):
         self._forward: dict[int, tuple[float, int]] = {}  # time [s] and memory [B] of recorded nodes, by sequence
         self._backward: dict[int, float] = {}
         self._running: list[_Running] = []  # the outermost first
+        self.compilation = Compilation()
+        """Kernels compiled inside, and the time [s] that took, which is in the rows of the Functions that waited."""
+        self._before = Compilation()
 
     def __enter__(self) -> profile:
         if self in switch.observers:
@@ -108,6 +113,7 @@ class profile(Observer):
                 "profile", constraint, "a block inside its own", "Use another profile() for the inner one."
             )
         switch.observers = (*switch.observers, self)
+        self._before = compiled()
         return self
 
     def __exit__(
@@ -115,6 +121,9 @@ class profile(Observer):
     ) -> None:
         switch.observers = tuple([observer for observer in switch.observers if observer is not self])
         self._running.clear()
+        found = compiled() - self._before
+        self.compilation.kernels += found.kernels
+        self.compilation.seconds += found.seconds
 
     # --- results
 
@@ -143,7 +152,7 @@ class profile(Observer):
         return NodeCost(forward=time, backward=self._backward.get(node.sequence), bytes_saved=bytes_saved)
 
     def __str__(self) -> str:
-        """A table with a line for each Function, and the total."""
+        """A table with a line for each Function, the total, and what was compiled."""
         rows = self.rows
         total = Row(
             function="total",
@@ -158,7 +167,12 @@ class profile(Observer):
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = ["  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) for line in lines]
         rule = "-" * len(text[0])
-        return "\n".join([text[0], rule, *text[1:-1], rule, text[-1]])
+        note = [str(self.compilation)] if self.compilation.kernels else []
+        return "\n".join([text[0], rule, *text[1:-1], rule, text[-1], *note])
+
+    def _repr_html_(self) -> str:
+        heads = ("Function", "calls fwd", "calls bwd", "fwd [ms]", "bwd [ms]", "total [ms]", "saved [B]")
+        return html_table("Cost of each Function", heads, [_cells(row) for row in self.rows], numbers=range(1, 7))
 
     # --- measuring
 

@@ -122,7 +122,7 @@ def collect(*, rounds: int, repetitions: int) -> dict[tuple[str, str], dict[str,
 def table(best: dict[tuple[str, str], dict[str, float]], import_seconds: float) -> str:
     """Format the results as a Markdown table."""
     lines = [
-        f"`import simphys`: {import_seconds:.2f} s",
+        f"`import simphys`: {1e3 * import_seconds:.0f} ms",
         "",
         "| integrator | precision | gradient ms | first gradient s | with the kernels in the cache s | memory MB |",
         "|---|---|---|---|---|---|",

@@ -4,17 +4,16 @@ A chain of y = c x on 1 and on 64 numbers in f64, on one thread, under each comp
 result and an adjoint in each node; the tape's chain is in one field, allocated beforehand.
 """
 
-import importlib.util
 import itertools
 from collections.abc import Iterable
 from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
 
+from .. import machine
 from ..measuring import apart, cells, joined, markdown, ratio
 from .chains import CLOCK, FACTOR, Chain, Runs, Way, in_a_loop, in_turn, our_chain
 
-COMPILERS = ("taichi", "quadrants")
 ELEMENTS = (1, 64)
 OURS, LOOP = "custom Function", "custom Function, in a loop"
 LAUNCHES, TAPE = "the two launches without a node", "the compiler's tape"
@@ -143,14 +142,9 @@ def measure(nodes: int, repetitions: int) -> Runs:
     return in_turn({name: Way(chain, FACTOR**nodes) for name, chain in chains.items()}, nodes, repetitions)
 
 
-def installed() -> list[str]:
-    """List the installed compilers."""
-    return [name for name in COMPILERS if importlib.util.find_spec(name)]
-
-
 def collect(*, nodes: int, rounds: int, repetitions: int = 3) -> dict[str, Runs]:
     """Measure each compiler in separate, alternating processes."""
-    compilers = installed()
+    compilers = machine.compilers()
     call = f"graph.kernel_nodes.measure({nodes}, {repetitions})"
     found = [[apart(call, SIMPHYS_COMPILER=compiler) for compiler in compilers] for _ in range(rounds)]
     return {compiler: joined(runs) for compiler, runs in zip(compilers, zip(*found, strict=True), strict=True)}

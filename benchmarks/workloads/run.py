@@ -45,7 +45,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--dtype", choices=("f32", "f64"), default="f32")
     parser.add_argument("--reps", type=int, default=5, help="repetitions")
-    parser.add_argument("--compiler", choices=("taichi", "quadrants"), default="taichi")
+    parser.add_argument("--compiler", choices=("auto", "quadrants", "taichi"), default="auto")
     parser.add_argument("--mode", choices=("nested", "fused", "generated"), default="fused")
     parser.add_argument("overrides", nargs="*", metavar="KEY=NUMBER", help="settings, as listed below")
     options = parser.parse_intermixed_args(arguments)
@@ -78,7 +78,7 @@ def measure(workload: Workload, settings: Settings, options: argparse.Namespace,
     forward, gradient = statistics.median(forward_s), statistics.median(gradient_s)
     return {
         "workload": workload.name,
-        "peer": ":".join(["simphys", *({options.mode, options.compiler} - {"fused", "taichi"})]),
+        "peer": ":".join(["simphys", runtime.compiler, *({options.mode} - {"fused"})]),
         "dtype": options.dtype,
         "threads": options.threads,
         "cold_s": round(cold, 2),

@@ -32,6 +32,13 @@ TWO_GLIDERS: dict[str, Any] = {
 }
 """The same of each glider, the first one's mass as unit; the spring between them is at rest at the length below."""
 
+TRIALS = [
+    {"start": [1.6, -139.5], "velocity": [-9.0, -25.0]},
+    {"start": [104.0, -60.0], "velocity": [0.0, 35.0]},
+    {"start": [40.0, -75.0], "velocity": [150.0, -60.0]},
+]
+"""Start positions [px] and velocities [px/s] of three recordings of the two gliders."""
+
 LENGTH_BETWEEN = 125.0
 """[px]"""
 
@@ -52,9 +59,9 @@ def one_glider(time: np.ndarray) -> np.ndarray:
     return solution(time, np.array([[p["stiffness"]]]), np.array([p["rest_point"]]), p)
 
 
-def two_gliders(time: np.ndarray) -> np.ndarray:
-    """Both gliders' positions [N, 2]."""
-    p = TWO_GLIDERS
+def two_gliders(time: np.ndarray, **start: Any) -> np.ndarray:
+    """Both gliders' positions [N, 2], from the `start` and the `velocity` above or from others."""
+    p = TWO_GLIDERS | start
     outer, between = np.diag(p["stiffness"]), p["stiffness_between"] * np.array([[1, -1], [-1, 1]])
     # The gliders rest where all springs balance: outer (rest_point - x) + between (lengths - x) = 0.
     lengths = np.array([LENGTH_BETWEEN / 2, -LENGTH_BETWEEN / 2])
@@ -75,11 +82,14 @@ def keep(time: np.ndarray, *gaps: tuple[float, float]) -> np.ndarray:
     return time[~np.any(lost, axis=0)]
 
 
-def write(path: Path, time: np.ndarray, position: np.ndarray) -> None:
+def columns(trial: int, time: np.ndarray, position: np.ndarray) -> np.ndarray:
     """Columns: trial, time, positions, and velocities taken from the positions by differences."""
     velocity = np.gradient(position, time, axis=0)
-    names = [f"{name}{i + 1}" for name in "xv" for i in range(position.shape[1])]
-    rows = np.column_stack([np.zeros_like(time), time, position, velocity])
+    return np.column_stack([np.full_like(time, trial), time, position, velocity])
+
+
+def write(path: Path, rows: np.ndarray) -> None:
+    names = [f"{name}{i + 1}" for name in "xv" for i in range(rows.shape[1] // 2 - 1)]
     formats = ["%2.0f", "%8.3f"] + ["%9.2f"] * (rows.shape[1] - 2)
     np.savetxt(path, rows, fmt=formats, header=f"trial time {' '.join(names)}", comments="% ")
 
@@ -88,13 +98,20 @@ def main(folder: Path) -> None:
     random = np.random.default_rng(2009)
     time = keep(stamps(random, 29.04), (6.3, 7.1), (18.0, 18.4), (24.75, 24.9))
     seen = one_glider(time)
-    write(folder / "air_track.txt", time, seen + NOISE * random.standard_normal(seen.shape))
+    write(folder / "air_track.txt", columns(0, time, seen + NOISE * random.standard_normal(seen.shape)))
 
     time = keep(stamps(random, 16.5), (9.1, 9.5))
     seen = two_gliders(time) + NOISE * random.standard_normal((time.size, 2))
     seen[(time > 4.0) & (time < 4.4), 0] = np.nan  # a hand before the first glider
     seen[random.choice(time.size, 12, replace=False), 1] = np.nan  # the second one's mark was not found
-    write(folder / "two_gliders.txt", time, seen)
+    write(folder / "two_gliders.txt", columns(0, time, seen))
+
+    trials = []
+    for trial, start in enumerate(TRIALS, 1):
+        time = stamps(random, 6.0)
+        seen = two_gliders(time, **start)
+        trials.append(columns(trial, time, seen + NOISE * random.standard_normal(seen.shape)))
+    write(folder / "two_gliders_trials.txt", np.concatenate(trials))
 
 
 if __name__ == "__main__":

@@ -37,6 +37,39 @@ DOUBLE_NOISE = 0.01
 """[rad]"""
 
 
+MOTOR: dict[str, Any] = {
+    "length": 0.3,
+    "mass": 0.5,
+    "gravity": 9.81,
+    "damping": 0.008,
+    "constant": 0.12,
+    "delay": 0.035,
+    "angle": 0.2,
+    "rate": 0.0,
+}
+"""A motor at the pivot of a bob: torque by voltage [N m/V], and the time by which it follows the voltage [s]."""
+
+MOTOR_NOISE = 0.003
+"""[rad]"""
+
+FILM: dict[str, Any] = {
+    "length": 0.56,
+    "dot": 0.25,
+    "mass": 0.2,
+    "gravity": 9.81,
+    "damping": 0.0021,
+    "angles": [0.37, 0.82, 1.38, 2.05],
+    "scale": 640.0,
+    "turn": 0.021,
+    "pivot": [402.0, 655.0],
+}
+"""A bob, and a dot painted on its rod so far from the pivot [m]; the angles of its releases [rad]; and of the camera
+its pixels per metre, the angle by which it hangs askew [rad], and the pixel of the pivot, from the lower left."""
+
+FILM_NOISE = 0.7
+"""[pixels]"""
+
+
 def swing(_: float, y: np.ndarray) -> list[float]:
     p = SWING
     return [y[1], -p["gravity"] * np.sin(y[0] - p["tilt"]) - p["damping"] * y[1]]
@@ -53,6 +86,29 @@ def double(_: float, y: np.ndarray) -> list[float]:
     a11, a12, a22 = (m1 + m2) * l1**2, m2 * l1 * l2 * np.cos(d), m2 * l2**2
     determinant = a11 * a22 - a12**2
     return [v1, v2, (a22 * f1 - a12 * f2) / determinant, (a11 * f2 - a12 * f1) / determinant]
+
+
+def voltage(time: np.ndarray) -> np.ndarray:
+    """The voltage at the motor [V]: three tones."""
+    return 2.0 * np.sin(2.1 * time) + 1.5 * np.sin(5.3 * time + 1.0) + 1.0 * np.sin(9.7 * time + 2.0)
+
+
+def motor(time: float, y: np.ndarray) -> list[float]:
+    p = MOTOR
+    torque = p["constant"] * voltage(np.array(time - p["delay"])) - p["damping"] * y[1]
+    return [y[1], torque / (p["mass"] * p["length"] ** 2) - p["gravity"] / p["length"] * np.sin(y[0])]
+
+
+def film(_: float, y: np.ndarray) -> list[float]:
+    p = FILM
+    inertia = p["mass"] * p["length"] ** 2
+    return [y[1], -p["gravity"] / p["length"] * np.sin(y[0]) - p["damping"] / inertia * y[1]]
+
+
+def pixels(angle: np.ndarray, distance: float) -> np.ndarray:
+    """The pixels [N, 2] of a place on the rod, so far from the pivot."""
+    turned = angle + FILM["turn"]
+    return np.array(FILM["pivot"]) + FILM["scale"] * distance * np.column_stack([np.sin(turned), -np.cos(turned)])
 
 
 def angles(slope: Callable[..., list[float]], start: list[float], time: np.ndarray) -> np.ndarray:
@@ -81,6 +137,23 @@ def main(folder: Path) -> None:
     time = np.arange(1, 331) / 30  # 11 s
     seen = angles(double, [*DOUBLE["angle"], *DOUBLE["rate"]], time)
     write(folder / "double.txt", time, seen + DOUBLE_NOISE * random.standard_normal(seen.shape))
+
+    time = np.arange(-20, 1000) / 100  # the log of the motor begins 0.2 s early; every third row has an angle
+    seen = angles(motor, [MOTOR["angle"], MOTOR["rate"]], time[20::3])[:, 0]
+    angle = [""] * len(time)
+    angle[20::3] = [f"{each:.4f}" for each in seen + MOTOR_NOISE * random.standard_normal(seen.shape)]
+    rows = [f"{t + 0.2:.2f},{u:.4f},{each}" for t, u, each in zip(time, voltage(time), angle, strict=True)]
+    (folder / "motor.csv").write_text("\n".join(["time,voltage,angle", *rows, ""]))
+
+    time, trials = np.arange(1, 91) / 30, []
+    for number, angle in enumerate(FILM["angles"], 1):
+        seen = angles(film, [angle, 0.0], time)[:, 0]
+        shown = np.hstack([pixels(seen, FILM["length"]), pixels(seen, FILM["dot"])])
+        shown += FILM_NOISE * random.standard_normal(shown.shape)
+        trials.append(np.column_stack([np.full_like(time, number), time, shown]))
+    header = "trial time u_bob v_bob u_dot v_dot"
+    formats = ["%2.0f", "%8.4f", *["%7.1f"] * 4]
+    np.savetxt(folder / "four_angles.txt", np.concatenate(trials), fmt=formats, header=header, comments="% ")
 
 
 if __name__ == "__main__":

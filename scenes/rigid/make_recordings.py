@@ -1,4 +1,4 @@
-"""Make the recording beside this script: a ball that bounces, as a camera sees it.
+"""Make the recordings beside this script: balls that bounce, as a camera sees them.
 
 Flights are parabolas; at each impact the ball leaves with a part of its normal speed, and friction either slides for
 all of it, or as long as the ball slips. Each is exact: no part of the simulator is used.
@@ -25,6 +25,12 @@ START = np.array([0.0, 0.8, 0.0])
 
 NOISE = np.array([0.008, 0.008, 0.06])
 """Standard deviations of what is seen [m], [m], [rad]."""
+
+DROPS: dict[str, Any] = {"restitution": 0.82, "heights": [0.45, 0.7, 1.0]}
+"""Of a ball and a table [1], and the heights of its centre from which it is let go [m]."""
+
+DROP_NOISE = 0.002
+"""[m]"""
 
 
 def after_impact(velocity: np.ndarray) -> np.ndarray:
@@ -54,6 +60,18 @@ def motion(time: np.ndarray) -> np.ndarray:
     return found
 
 
+def drop(height: float, time: np.ndarray) -> np.ndarray:
+    """Heights [N] of the centre of a ball that is let go and bounces."""
+    found, begin, speed, low = np.zeros_like(time), 0.0, 0.0, height
+    for _ in range(50):  # flights: the first one begins at rest, the others on the table
+        fall = (speed + np.sqrt(speed**2 + 2 * GRAVITY * (low - RADIUS))) / GRAVITY
+        since = time - begin
+        there = (since >= 0) & (since < fall)
+        found[there] = (low + speed * since - GRAVITY * since**2 / 2)[there]
+        begin, speed, low = begin + fall, DROPS["restitution"] * (GRAVITY * fall - speed), RADIUS
+    return found
+
+
 def main(folder: Path) -> None:
     random = np.random.default_rng(2024)
     time = np.arange(1, 161) / 100  # s
@@ -64,6 +82,18 @@ def main(folder: Path) -> None:
         fmt=["%6.2f", "%9.5f", "%9.5f", "%9.4f"],
         header="time x y angle",
         comments="% ",
+    )
+
+    time = np.arange(1, 121) / 80
+    trials = [
+        np.column_stack(
+            [np.full_like(time, number), time, drop(height, time) + DROP_NOISE * random.standard_normal(120)]
+        )
+        for number, height in enumerate(DROPS["heights"], 1)
+    ]
+    rows = np.concatenate(trials)
+    np.savetxt(
+        folder / "three_heights.txt", rows, fmt=["%2.0f", "%8.4f", "%9.5f"], header="trial time y", comments="% "
     )
 
 

@@ -148,16 +148,18 @@ def _conclude(found: Health) -> list[str]:
 def write_health(scene: Scene, found: Health) -> tuple[Path, list[Path]]:
     """Write health.h5 and health.png into the scene's output folder; returns the folder and the files.
 
+    Names of files of an experiment end with its own, as in health_left.png.
     Errors: InputError for a folder that cannot be made, StorageError.
     """
     folder = make_output_folder(scene)
-    units = {name: find_unit(scene, name) for name in scene.state.names()}
-    write_hdf5(found, folder / "health.h5", units=units, every=scene.config.output.every)
+    name = f"health_{scene.name.replace(' ', '_')}" if scene.name else "health"
+    units = {field: find_unit(scene, field) for field in scene.state.names()}
+    write_hdf5(found, folder / f"{name}.h5", units=units, every=scene.config.output.every)
     if not found.steps:
-        return folder, [folder / "health.h5"]
-    bodies = [name for name in units if find_group(scene, name) == f"particles/nodes/{name}"]
-    draw(found, folder / "health.png", title=scene.config.title, units=units, bodies=bodies)
-    return folder, [folder / "health.h5", folder / "health.png"]
+        return folder, [folder / f"{name}.h5"]
+    bodies = [field for field in units if find_group(scene, field) == f"particles/nodes/{field}"]
+    draw(found, folder / f"{name}.png", title=scene.config.title, units=units, bodies=bodies)
+    return folder, [folder / f"{name}.h5", folder / f"{name}.png"]
 
 
 def write_hdf5(found: Health, path: str | Path, *, units: Mapping[str, str], every: int = 1) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from types import TracebackType
@@ -17,21 +16,35 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from simphys import scenefile
+from simphys.assess import Criterion, worst
+from simphys.assess.before import judge_cheaply
+from simphys.autograd.errors import StorageError
+from simphys.autograd.kernels.compilation import compiled
 from simphys.experiment.observe import Observations
 from simphys.optimize.stages import Stage
+from simphys.runs.fit_text import HEADS, estimate_rows, last_if_worse
+from simphys.runs.run_files import CERTIFICATE
+from simphys.scenefile.simulators import known_names
 
 if TYPE_CHECKING:
     from simphys.diagnose.check import Certificate
+    from simphys.diagnose.check.certificate import Statement
+    from simphys.experiment.scene import Scene
     from simphys.optimize import IterationRecord
-    from simphys.runs.estimates import Estimate
 
+    from .fit_check import Expectation
+    from .intervals import Interval
+    from .key_docs import KeyDoc
     from .workflow import Identification
 
 
+CLAIMS = 10
+"""Number of claims of a certificate: each compares two ways to compute all gradients, and takes about as long."""
 LOG_SECONDS = 5.0
 """Least time between two lines of progress in a log."""
-MANY = 50
-"""Largest number of entries of an unknown that the table lists one by one; beyond it, their range."""
+LONG_COMPILATION = 1.0
+"""Time to compile kernels [s] from which on it is told."""
 
 
 class Progress:
@@ -41,8 +54,10 @@ class Progress:
         """`patience`: time before the first line in a log [s]."""
         self._began = time.monotonic()
         self._console = Console(stderr=True)
-        self._live = Live(Text("starting"), console=self._console, refresh_per_second=10, transient=True)
         self._line = self._logged = ""
+        self._until: float | None = None
+        self._before = compiled()
+        self._live = Live(get_renderable=self._render, console=self._console, refresh_per_second=10, transient=True)
         self._log_from = self._log_at = self._began + patience
 
     def __enter__(self) -> Self:
@@ -57,21 +72,29 @@ class Progress:
             self._live.__exit__(kind, error, trace)
         elif self._line != self._logged and time.monotonic() >= self._log_from:
             self._log()
+        if kind is None and (made := compiled() - self._before).seconds >= LONG_COMPILATION:
+            print(made, file=sys.stderr, flush=True)
 
     def seconds_left(self, done: float, whole: float) -> float:
         """Estimate the time left from the time that `done` of the `whole` took."""
         return (whole - done) * (time.monotonic() - self._began) / max(done, 1)
 
-    def show(self, line: str) -> None:
-        """Show the present state."""
-        self._line = line
-        if self._console.is_terminal:
-            self._live.update(Text(line))
-        elif time.monotonic() >= self._log_at:
+    def show(self, line: str, *, until: float | None = None) -> None:
+        """Show the present state; `until`, a time of `time.monotonic()`: the time left until then, too."""
+        self._line, self._until = line, until
+        if not self._console.is_terminal and time.monotonic() >= self._log_at:
             self._log()
 
+    def _render(self) -> Text:
+        """The present state on a terminal; before there is any, what takes the time until then."""
+        return Text(self._text() or f"starting: {compiled() - self._before}")
+
+    def _text(self) -> str:
+        left = None if self._until is None else max(self._until - time.monotonic(), 0.0)
+        return self._line if left is None else f"{self._line}  about {format_duration(left)} left"
+
     def _log(self) -> None:
-        print(self._line, file=sys.stderr, flush=True)
+        print(self._text(), file=sys.stderr, flush=True)
         self._logged, self._log_at = self._line, time.monotonic() + LOG_SECONDS
 
 
@@ -94,6 +117,18 @@ class FitProgress(Progress):
             f"{'' if record.mixture is None else f'  alpha {record.mixture.alpha:.2f}'}"
             f"{f'  at most {left} left' if done else ''}"  # kernels may compile before the first
         )
+
+
+class PartsProgress(Progress):
+    """Progress of a job of parts that take about as long each; a short one prints nothing in a log."""
+
+    def __init__(self) -> None:
+        super().__init__(patience=LOG_SECONDS)
+
+    def update(self, line: str, done: int, whole: int) -> None:
+        """Show what is done."""
+        until = time.monotonic() + self.seconds_left(done, whole) if done else None
+        self.show(f"{line}  {done}/{whole}", until=until)
 
 
 class RunProgress(Progress):
@@ -124,26 +159,23 @@ def make_console() -> Console:
 
 def print_identification(fit: Identification) -> None:
     """Print the table of identified values and the end of the fit."""
-    table = Table(title=fit.scene.config.title or "Identified parameters", title_justify="left")
-    table.add_column("parameter")
-    table.add_column("unit")
-    for name in ("start", "value", "standard error"):
-        table.add_column(name, justify="right")
-    for rows in _group_entries(fit.unknowns):
-        table.add_row(*(_format_estimate(rows[0]) if len(rows) == 1 else _format_range(rows)))
+    rows = estimate_rows(fit.unknowns)
+    heads = HEADS[: len(rows[0])]
+    print_table(fit.scene.config.title or "Identified parameters", heads, rows, range(2, len(heads)))
     console = make_console()
-    console.print(table)
     result = fit.result
-    seen = fit.scene.observations
-    units = {}
-    if isinstance(seen, Observations):
-        units = {channel.label: channel.unit for channel in seen.channels}
-    elif seen is not None:
-        units = {seen.field: seen.unit}
+    units: dict[str, str] = {}
+    for part in fit.scene.parts:
+        seen, prefix = part.observations, f"{part.name}: " * bool(part.name)
+        if isinstance(seen, Observations):
+            units |= {f"{prefix}{channel.label}": channel.unit for channel in seen.channels}
+        elif seen is not None:
+            units[prefix + seen.field] = seen.unit
     lines = [
         f"{label}: RMSE {rmse:.4g} {units.get(label) or next(iter(units.values()))}".rstrip()
         for label, rmse in fit.rmse.items()
     ]
+    lines += [str(each) for each in fit.achieved]
     for each in fit.truth_errors:
         start, value = format_percent(each.start), format_percent(each.value)
         lines.append(f"{each.label}: relative error against the truth {start} -> {value}")
@@ -161,9 +193,52 @@ def print_identification(fit: Identification) -> None:
         if fit.scene.config.optimizer.smoothing is not None:
             effort += f" of {fit.scene.config.optimizer.smoothing.samples + 1} losses each"
         lines.append(f"loss {result.loss:.8g}{part} after {effort}")
+    if (last := last_if_worse(result)) is not None:
+        lines.append(f"the values are those of iteration {last.best}; the last one had the loss {last.loss:.8g}")
     lines += _describe_smoothing(fit)
+    if len(fit.criteria) > 1:  # of a fit without a measurement, that of the search alone
+        lines += format_criteria(fit.criteria)
     for line in lines:
         console.print(line, soft_wrap=True)
+
+
+def print_doubts(scene: Scene) -> None:
+    """Print to stderr what is doubtful about a fit before it is made, as far as that costs nothing."""
+    if scene.measured and scene.config.unknowns:
+        for each in judge_cheaply(scene.objective()):
+            if each.verdict != "passed":
+                print(each, file=sys.stderr)
+
+
+def print_expectations(rows: Sequence[Expectation]) -> None:
+    """Print the errors that a fit can be expected to have."""
+    if rows:
+        cells = [(r.label, r.unit, f"{r.start:.6g}", "-" if math.isnan(r.error) else f"{r.error:.2g}") for r in rows]
+        print_table("", ("unknown", "unit", "start", "error to expect"), cells, (2, 3))
+
+
+def print_intervals(rows: Sequence[Interval]) -> None:
+    """Print intervals beside the standard errors."""
+    cells = [
+        (r.label, r.unit, f"{r.value:.8g}", *[_number(each) for each in (r.standard_error, r.below, r.above)])
+        for r in rows
+    ]
+    heads = ("unknown", "unit", "value", "standard error", "below", "above")
+    print_table("intervals of one standard error, by the profile likelihood", heads, cells, (2, 3, 4, 5))
+
+
+def _number(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:+.3g}" if value < 0 else f"{value:.3g}"
+
+
+def format_criteria(criteria: Sequence[Criterion]) -> Iterator[str]:
+    """Format criteria one a line, with the advice on those that were not passed, and the verdict."""
+    width = max(len(each.name) for each in criteria)
+    for each in criteria:
+        yield f"{each.verdict:8}  {each.name:{width}}  {each.found}"
+        if each.remedy:
+            yield f"{'':8}  {'':{width}}  -> {each.remedy}"
+    yield f"verdict: {worst(criteria)}"
 
 
 def _describe_smoothing(fit: Identification) -> Iterator[str]:
@@ -195,30 +270,52 @@ def format_percent(part: float) -> str:
     return f"{100 * part:.{0 if part >= 0.0995 else 1 if part >= 0.00995 else 2}f} %"
 
 
-def _group_entries(rows: Sequence[Estimate]) -> Iterator[Sequence[Estimate]]:
-    """Iterate over the rows of the table one by one, but over all rows of an unknown of many entries at once."""
-    for _, group in groupby(rows, key=lambda row: row.label.partition("[")[0]):
-        together = list(group)
-        yield from [together] if len(together) > MANY else [[row] for row in together]
-
-
-def _format_estimate(row: Estimate) -> tuple[str, ...]:
-    error = row.note or "-" if math.isnan(row.standard_error) else f"{row.standard_error:.2g}"
-    return row.label, row.unit, f"{row.start:.6g}", f"{row.value:.8g}", error
-
-
-def _format_range(rows: Sequence[Estimate]) -> tuple[str, ...]:
-    """Format the range of the entries of an unknown."""
-    name = f"{rows[0].label.partition('[')[0]}, {len(rows)} values"
-    start, value = ([getattr(row, which) for row in rows] for which in ("start", "value"))
-    ranges = [f"{min(each):.4g} ... {max(each):.4g}" for each in (start, value)]
-    return name, rows[0].unit, *ranges, rows[0].note or "-"
-
-
 def prove(path: Path, overrides: Sequence[str], check_file: Callable[..., Certificate]) -> Certificate:
-    """Make a certificate, which can take half a minute, and show its progress on a terminal."""
-    with Console(stderr=True).status("the gradient in all modes") as status:
-        return check_file(path, overrides, on_statement=lambda one: status.update(f"{one.title}: {one.error:.1e}"))
+    """Make a certificate, which can take half a minute, and show its progress."""
+    claims: set[str] = set()
+    with PartsProgress() as progress:
+
+        def on_statement(one: Statement) -> None:
+            claims.add(one.claim)
+            progress.update(f"{one.title}: {one.error:.1e}", min(len(claims), CLAIMS - 1), CLAIMS)
+
+        progress.show("the gradient in all modes")
+        return check_file(path, overrides, on_statement=on_statement)
+
+
+def save_certificate(certificate: Certificate, path: Path, overrides: Sequence[str]) -> None:
+    """Write the text of a certificate into the output folder of its scene. Errors: InputError, StorageError."""
+    folder = Path(scenefile.load(path, overrides).output.folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / CERTIFICATE).write_text(f"{certificate}\n", encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or error
+        raise StorageError(
+            f"{folder / CERTIFICATE} cannot be written: {reason}. Name another output.folder."
+        ) from error
+    print_files(folder, [folder / CERTIFICATE])
+
+
+def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> None:
+    """Print a table; `numbers` are the columns that are aligned to the right."""
+    table = Table(title=title or None, title_justify="left")
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="right" if place in numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    make_console().print(table)
+
+
+def print_keys(docs: Sequence[KeyDoc]) -> None:
+    """Print keys of scene files: one at length, or a table of several and the descriptions of their sections."""
+    rows = [(doc.path, doc.kind, doc.default, doc.bounds) for doc in docs]
+    print_table("", ("key", "value", "default", "bounds"), list(dict.fromkeys(rows)))
+    console = make_console()
+    for text in list(dict.fromkeys(doc.section for doc in docs))[:3]:
+        console.print(text, soft_wrap=True)
+    if len(names := dict.fromkeys(name for doc in docs for name in doc.simulators)) < len(known_names()):
+        console.print(f"simulators: {', '.join(names)}", soft_wrap=True)
 
 
 def print_files(folder: Path, pictures: Sequence[Path]) -> None:

@@ -2,33 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from simphys import optimize
+from simphys.assess import Criterion, Uncertainty, Verdict, estimate_noise, judge, judge_search, worst
+from simphys.assess.bands import predict_bands
 from simphys.autograd.errors import InputError
 from simphys.diagnose.faults import blow_ups_as_input_errors
+from simphys.experiment import batches
 from simphys.experiment.objective import SceneObjective
 from simphys.experiment.scene import Scene
+from simphys.experiment.shooting import close_gaps
+from simphys.optimize.mapping import Map
 from simphys.record import Recording, RunRecorder, require_no_run
 from simphys.rollout import BlowUp
 from simphys.rollout.run import Progress
+from simphys.runs.achieved import Achievement, find_achievements, write_achievements
 from simphys.runs.adjoint import record_adjoint
-from simphys.runs.estimates import Estimate, make_estimates, require_determined, require_feasible_jacobians
-from simphys.runs.motion import count_block_steps, record_motion
+from simphys.runs.cost import Cost
+from simphys.runs.estimates import (
+    Estimate,
+    find_uncertainty,
+    make_estimates,
+    require_determined,
+    require_feasible_jacobians,
+)
+from simphys.runs.fit_text import fit_text
+from simphys.runs.judgement import write_judgement
+from simphys.runs.motion import count_block_steps, record_motions, record_motions_together
+from simphys.runs.results import write_results
 from simphys.runs.run_files import (
     RecorderLog,
     make_iteration_writer,
     open_recorder,
+    recorders_of_parts,
     require_same_run,
     write_observations,
     write_unknowns,
 )
 from simphys.runs.truths import TruthError, compute_truth_errors, write_truths
 
+from .bars import bar_of_iterations, bar_of_steps
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Identification:
     """Result of a fit, and the record of how it was found."""
 
@@ -44,11 +67,41 @@ class Identification:
     """Root mean square residual of each channel, and of all channels if they share a unit; or of a measured field."""
     truth_errors: tuple[TruthError, ...] = ()
     """Relative errors of those unknowns whose true value the scene states."""
+    criteria: tuple[Criterion, ...] = ()
+    """Criteria that the fit was judged by; without a measurement, that of the search alone."""
+    uncertainty: Uncertainty | None = None
+    """Covariances, residuals and their tests; None for a fit without a measurement, or one that failed."""
+    achieved: tuple[Achievement, ...] = ()
+    """Distances of the motion from the targets of the loss terms, in their own units."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the criteria: "passed", "doubtful" or "failed"."""
+        return worst(self.criteria)
 
     @property
     def folder(self) -> Path | None:
         """The folder of the run; None if nothing was written."""
         return self.recording.folder
+
+    def __repr__(self) -> str:
+        found = [str(each) for each in self.achieved]
+        return fit_text(self.scene.config.title or "", self.unknowns, self.result, self.rmse, found, self.verdict)
+
+    def _repr_html_(self) -> str:
+        return self.recording._repr_html_()
+
+    def plot(self, name: str | None = None) -> Any:
+        """Draw a picture of the fit by its name, by default its result: see `Recording.plot`."""
+        return self.recording.plot(name)
+
+    def animate(self, field: str | None = None) -> Any:
+        """Make the film of the fitted motion: see `Recording.animate`."""
+        return self.recording.animate(field)
+
+    def show(self) -> Any:
+        """Make the report of the fit: see `Recording.show`."""
+        return self.recording.show()
 
 
 class IdentificationInterrupted(optimize.Interrupted):
@@ -77,15 +130,40 @@ def simulate(
     Errors: InputError for a motion that blows up, or a folder that cannot be used; StorageError for a full disk.
     """
     _require_folder("simulate", folder, overwrite=overwrite)
+    cost = Cost()
     hint = "" if folder is None else f"The motion before is recorded: `simphys plot {folder}` draws it."
     with (
         blow_ups_as_input_errors("simulation", hint),
         open_recorder(scene, folder, kind="run", overwrite=overwrite) as recorder,
     ):
-        if scene.observations is not None:
-            write_observations(recorder, scene.observations)
-        record_motion(recorder, scene, on_progress=on_progress)
+        _write_measurements(recorder, scene)
+        record_motions(recorder, scene, on_progress=on_progress or bar_of_steps())
+        cost.write(recorder)
     return recorder.recording
+
+
+def simulate_together(
+    scenes: Sequence[Scene], folders: Sequence[str | Path], *, on_progress: Progress | None = None
+) -> list[Recording]:
+    """Simulate scenes of one shape in one launch, each recorded in its folder, in place of a run that is there.
+
+    A scene that cannot share a launch is given alone; see `experiment.batches`. Errors: those of `simulate`.
+    """
+    if len(scenes) == 1 and not batches.is_batchable(scenes[0]):
+        return [simulate(scenes[0], folder=folders[0], overwrite=True, on_progress=on_progress)]
+    cost = Cost()
+    with ExitStack() as stack:
+        recorders: list[RunRecorder] = []
+        for scene, folder in zip(scenes, folders, strict=True):
+            recorder = open_recorder(scene, folder, kind="run", overwrite=True)
+            stack.enter_context(recorder)
+            recorders.append(recorder)
+            _write_measurements(recorder, scene)
+        with blow_ups_as_input_errors("simulation", ""):
+            record_motions_together(recorders, scenes, on_progress=on_progress)
+        for recorder in recorders:
+            cost.write(recorder)
+    return [recorder.recording for recorder in recorders]
 
 
 def identify(
@@ -95,8 +173,13 @@ def identify(
     overwrite: bool = False,
     resume: bool = False,
     on_iteration: Callable[[optimize.IterationRecord], None] | None = None,
+    start: np.ndarray[Any, Any] | None = None,
+    each: Map = map,
 ) -> Identification:
     """Fit the scene's unknowns to its measurement, or to the terms of its loss.
+
+    `start` [p], in optimizer coordinates, is another start than that of the scene. `each` computes the samples of a
+    smoothed loss, see `mapping.map_on`.
 
     The run is recorded: iterations, the fitted motion and the gradient along time; without `folder` in memory, and
     nothing is written. In a folder evaluations are recorded, too: `resume` continues an interrupted run there and ends
@@ -112,36 +195,52 @@ def identify(
     _require_folder("identify", folder, overwrite=overwrite, resume=resume)
     if folder is not None and not (overwrite or resume):
         require_no_run(Path(folder))  # before the work of the checks below
-    objective = scene.objective()
-    require_feasible_jacobians(objective)
-    _require_sound_start(objective)
-    require_determined(objective)
+    cost = Cost()
+    objective = _prepare_objective(scene, start)
+    scene = objective.scene
     if resume and folder is not None:
         require_same_run(scene, Path(folder))
     chosen = scene.config.optimizer
     rate = chosen.learning_rate if chosen.method in ("adam", "gradient_descent") else None
     with open_recorder(scene, folder, kind="optimize", overwrite=overwrite, resume=resume) as recorder:
-        if scene.observations is not None:
-            write_observations(recorder, scene.observations)
+        _write_measurements(recorder, scene)
         try:
+            search, horizon = prepare_search(objective, chosen.horizon)
             result = optimize.minimize(
-                objective,
+                search,
                 method=chosen.method,
                 iterations=chosen.iterations,
                 tolerance=chosen.tolerance,
                 learning_rate=rate,
                 smoothing=_smoothing(scene),
-                horizon=chosen.horizon,
+                horizon=horizon,
                 lowpass=scene.config.loss.lowpass or (),
                 log=None if folder is None else RecorderLog(recorder),
-                on_iteration=make_iteration_writer(recorder, on_iteration),
+                on_iteration=make_iteration_writer(recorder, on_iteration or bar_of_iterations(chosen.iterations)),
+                each=each,
             )
         except optimize.Interrupted as stop:
-            table, errors = _write_result(recorder, objective, stop.result)
-            best = objective.scene_at(stop.result.theta)
-            found = Identification(recorder.recording, best, table, stop.result, {}, errors)
-            raise IdentificationInterrupted(found) from None
-        return _conclude(recorder, objective, result)
+            raise IdentificationInterrupted(_conclude_early(recorder, objective, stop.result)) from None
+        found = _conclude(recorder, objective, result)
+        cost.write(recorder)
+        return found
+
+
+def _prepare_objective(scene: Scene, start: np.ndarray[Any, Any] | None) -> SceneObjective[Scene]:
+    """Make the objective of a fit, with the noise estimated where the scene states none. Errors: InputError."""
+    objective = scene.objective() if start is None else scene.objective().with_start(start)
+    require_feasible_jacobians(objective)
+    _require_sound_start(objective)
+    require_determined(objective)
+    weighted = estimate_noise(scene)
+    return objective if weighted is scene else weighted.objective().with_start(objective.start)
+
+
+def prepare_search(objective: SceneObjective[Scene], horizon: str) -> tuple[SceneObjective[Scene], optimize.Horizon]:
+    """Return the objective to minimize, and on which horizon: multiple shooting is another start of the full one."""
+    if horizon == "shooting":
+        return objective.with_start(close_gaps(objective)), "full"
+    return objective, "growing" if horizon == "growing" else "full"
 
 
 def _require_folder(source: str, folder: str | Path | None, **flags: bool) -> None:
@@ -150,6 +249,12 @@ def _require_folder(source: str, folder: str | Path | None, **flags: bool) -> No
         if given and folder is None:
             remedy = f"Pass folder=PATH, or leave {name} out: without a folder nothing is written."
             raise InputError(source, f"{name} needs the folder of a run", "folder=None", remedy)
+
+
+def _write_measurements(recorder: RunRecorder, scene: Scene) -> None:
+    for own, part in recorders_of_parts(recorder, scene):
+        if part.observations is not None:
+            write_observations(own, part.observations)
 
 
 def _smoothing(scene: Scene) -> optimize.RandomizedSmoothing | None:
@@ -161,36 +266,70 @@ def _smoothing(scene: Scene) -> optimize.RandomizedSmoothing | None:
     )
 
 
+def require_samples(scene: Scene) -> None:
+    """Raise InputError unless a fit has evaluations that workers can share: samples of a smoothed loss."""
+    if scene.config.optimizer.smoothing is None:
+        remedy = "Leave it out, or use simphys multistart, or a sweep of fits."
+        raise InputError("--workers", "a fit shares the samples of optimizer.smoothing", "no smoothing", remedy)
+
+
 def _require_sound_start(objective: SceneObjective) -> None:
     """Raise InputError if the motion from the unknowns' start values is beyond the stability limit or blows up."""
     begin = objective.scene_at(objective.start)
-    begin.require_stable()
+    for part in begin.parts:
+        part.require_stable()
     with blow_ups_as_input_errors("start of the unknowns", "Other start values may help, too."):
-        for _ in begin.stream(block=count_block_steps(begin)):
-            pass
+        for part in begin.parts:
+            for _ in part.stream(block=count_block_steps(part)):
+                pass
 
 
 def _write_result(
     recorder: RunRecorder, objective: SceneObjective, result: optimize.Result
-) -> tuple[tuple[Estimate, ...], tuple[TruthError, ...]]:
-    table, errors = make_estimates(objective, result), compute_truth_errors(objective.unknowns, result.theta)
+) -> tuple[tuple[Estimate, ...], tuple[TruthError, ...], Uncertainty | None]:
+    uncertainty, reason = find_uncertainty(objective, result)
+    table = make_estimates(objective, result, uncertainty, reason)
+    errors = compute_truth_errors(objective.unknowns, result.theta)
     write_unknowns(recorder, table, result, errors)
-    return table, errors
+    return table, errors, uncertainty
+
+
+def _conclude_early(recorder: RunRecorder, objective: SceneObjective, result: optimize.Result) -> Identification:
+    """Record the best values of an interrupted fit."""
+    table, errors, _ = _write_result(recorder, objective, result)
+    best = objective.scene_at(result.theta)
+    return Identification(recorder.recording, best, table, result, {}, errors, (judge_search(result),))
 
 
 def _conclude(recorder: RunRecorder, objective: SceneObjective, result: optimize.Result) -> Identification:
     """Record the result: values with standard errors, the fitted motion, and the gradient along time."""
     fitted = objective.scene_at(result.theta)
     try:
-        fitted.require_stable()
+        for part in fitted.parts:
+            part.require_stable()
     except InputError as error:
         message = f"the fit leads to values without a sound motion. {error}"
         result = replace(result, status="failed", message=message)
-    table, errors = _write_result(recorder, objective, result)
+    table, errors, uncertainty = _write_result(recorder, objective, result)
+    criteria = [judge_search(result), *([] if uncertainty is None else judge(fitted, uncertainty))]
+    write_judgement(recorder, criteria, uncertainty)
+    if recorder.folder is not None:
+        scene, unknowns = objective.scene, objective.unknowns
+        write_results(recorder.folder, scene, unknowns, result, table, criteria, uncertainty)
+        if result.success and not scene.config.output.matrices:
+            RecorderLog(recorder).discard_matrices()
     write_truths(recorder, objective.unknowns, result.theta)
     try:
-        rmse = record_motion(recorder, fitted)
-        record_adjoint(recorder, fitted)
+        rmse = record_motions(recorder, fitted)
+        bands = {} if uncertainty is None else predict_bands(objective, uncertainty)
+        for own, part in recorders_of_parts(recorder, fitted):
+            if part.name in bands:
+                own.write("bands", standard_deviation=bands[part.name])
+            record_adjoint(own, part)
+        achieved = find_achievements(objective.scene_at(objective.start), fitted)
+        write_achievements(recorder, achieved)
     except BlowUp:  # possible after a fit that failed; the motion before is recorded
-        rmse = {}
-    return Identification(recorder.recording, fitted, table, result, rmse, errors)
+        rmse, achieved = {}, ()
+    return Identification(
+        recorder.recording, fitted, table, result, rmse, errors, tuple(criteria), uncertainty, achieved
+    )

@@ -4,6 +4,7 @@
     knots    u[t, a] runs linearly from value to value [m, a], which are those of equally spaced steps: the horizon's
              first step, ..., its last one
     wavelet  u[t, a] = amplitude[a] w(t dt), a pulse of `wavelets` with a frequency [Hz] and a delay [s]
+    recorded u[t, a] = gain[a] m_a((t + 1/2) dt - delay[a]) + offset[a], a measured m_a(time) of straight lines
     pattern  u[t, a] = sin(frequency t dt + 2 pi a / A), the waves of `nn.pattern` that a neural controller is given
 
 u [T, A] in the simulator's unit, t the step 0 ... T - 1 that it acts in, a one of A channels, frequency [rad/s].
@@ -21,9 +22,11 @@ import numpy as np
 
 from simphys.autograd import Tensor, ops, tensor
 from simphys.nn import pattern
-from simphys.scenefile.control import KnotsSection, PatternSection, SinesSection, WaveletSection, control_arrays
+from simphys.scenefile import ObservationsSection
+from simphys.scenefile.control import AnyControl, control_arrays
 from simphys.simulator import Array, Record
 
+from .measured_input import read_input
 from .wavelets import WAVELETS
 
 
@@ -118,12 +121,47 @@ class Pattern(Controls):
         return tensor(pattern(steps, dt=self.dt, frequency=self.frequency, waves=self.waves))
 
 
-def build_controls(
-    section: SinesSection | KnotsSection | WaveletSection | PatternSection, *, steps: int, dt: float
-) -> Controls:
-    """Build the controls of a section, for a horizon of `steps` steps."""
+@dataclass(frozen=True)
+class Recorded(Controls):
+    """A measured input; its first and its last value hold beyond its ends."""
+
+    times: Array
+    """Times of the samples [N], in s from the start of the motion."""
+    samples: Array
+    """Measured values [N, A]."""
+    control_gain: Tensor
+    """Unit of the control by unit of the column, [A]."""
+    control_offset: Tensor
+    """[A] in the control's unit."""
+    control_delay: Tensor
+    """Time by which the control follows the recording, [A] in s."""
+
+    def signal(self, steps: int) -> Tensor:
+        delay, dtype = self.control_delay, self.control_delay.dtype
+        middle = self.dt * (np.arange(steps) + 0.5)[:, None]
+        when = middle - delay.data
+        # The pieces before the first sample and behind the last one are flat.
+        piece = np.searchsorted(self.times, when, side="right")  # [T, A]
+        left = np.maximum(piece - 1, 0)
+        slopes = np.diff(self.samples, axis=0) / np.diff(self.times)[:, None]
+        slopes = np.concatenate([np.zeros_like(slopes[:1]), slopes, np.zeros_like(slopes[:1])])
+        columns = np.arange(self.samples.shape[1])
+        slope, before = slopes[piece, columns], self.samples[left, columns]
+        elapsed = (middle - self.times[left]).astype(dtype) - delay
+        return (elapsed * slope.astype(dtype) + before.astype(dtype)) * self.control_gain + self.control_offset
+
+
+def build_controls(section: AnyControl, *, steps: int, dt: float, seen: ObservationsSection | None = None) -> Controls:
+    """Build the controls of a section, for a horizon of `steps` steps.
+
+    `seen`: the section of observations, whose file a measured input shares unless it has its own. Errors: InputError
+    for a measured input that cannot be read, or ends before the horizon.
+    """
     made: dict[str, Any] = {name: tensor(values) for name, values in control_arrays(section).items()}
     made |= {"dt": dt, "unit": section.unit}
+    if section.kind == "recorded":
+        times, samples = read_input(section, seen, horizon=steps * dt)
+        return Recorded(times=times, samples=samples, **made)
     if section.kind == "pattern":
         return Pattern(waves=section.waves, frequency=section.frequency, **made)
     if section.kind == "wavelet":

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from simphys.autograd import Tensor, ops
+from simphys.autograd import Context, Function, Tensor, ops
+from simphys.optimize import RobustLoss
 
 
 def misfit(predicted: Tensor, observed: npt.ArrayLike, weights: npt.ArrayLike) -> Tensor:
@@ -29,6 +31,29 @@ def huber(residuals: Tensor, delta: float) -> Tensor:
     # Where the inner branch holds, the root's argument is replaced by 1: its derivative there must stay finite.
     argument = ops.where(outside, 2 * delta * ops.abs(residuals) - delta**2, 1.0)
     return ops.where(outside, np.sign(residuals.data) * ops.sqrt(argument), residuals)
+
+
+class Robust(Function):
+    """Residuals whose half squares are the robust losses of others"""
+
+    @staticmethod
+    def forward(ctx: Context, loss: RobustLoss, residuals: Tensor) -> npt.NDArray[Any]:
+        found, slope = loss.residual(residuals.data)
+        ctx.slope = slope.astype(residuals.dtype)
+        return found.astype(residuals.dtype)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
+        return None, adj.data * ctx.slope
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, dresiduals: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.asarray(dresiduals * ctx.slope)
+
+
+def robust(residuals: Tensor, loss: RobustLoss) -> Tensor:
+    """Residuals whose half square is a loss that outliers do not rule (optimize/robust.py)."""
+    return huber(residuals, loss.scale) if loss.kind == "huber" else Robust.apply(loss, residuals)
 
 
 def mean_square(states: Tensor, target: Tensor | npt.ArrayLike, weight: float) -> Tensor:

@@ -38,7 +38,8 @@ def take_members(setup: S, count: int | None) -> S:
     seen = setup.observations
     if isinstance(seen, FieldObservations):
         place = (slice(None),) * (1 - seen.axis) + (slice(count),)
-        seen = replace(seen, values=seen.values[place], weights=seen.weights[place])
+        unseen = None if seen.validation is None else seen.validation[place]
+        seen = replace(seen, values=seen.values[place], weights=seen.weights[place], validation=unseen)
     state, params = few(setup.state, setup.model.state_shapes()), few(setup.params, setup.model.param_shapes())
     return replace(setup, state=state, params=params, observations=seen)
 

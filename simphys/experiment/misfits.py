@@ -10,13 +10,16 @@ import numpy as np
 from simphys.autograd import Tensor, ops
 from simphys.autograd.errors import InputError
 from simphys.files.field_file import read_field
+from simphys.optimize import RobustLoss
 from simphys.rollout import Trajectory
 from simphys.rollout.trajectory import Running
 
-from . import density, losses, sampling, terms
+from . import density, losses, sampling, sensors, terms
 from .lowpass import Lowpass, as_cutoff, gaussian
+from .memory_noise import Memory, Whiten, make_memories
 from .observe_field import FieldObservations
 from .setup import Setup
+from .several import split_batch
 
 Array = np.ndarray[Any, Any]
 
@@ -27,6 +30,8 @@ def kept_steps(setup: Setup) -> Any:
     if seen is None:
         return "final"
     of_field = isinstance(seen, FieldObservations)
+    if sensors.is_delayed(setup.config):
+        return np.arange(setup.steps + 1)
     around = sampling.steps_of_field if of_field else sampling.steps_around
     needed = around(seen.times, dt=setup.dt, steps=setup.steps)
     return needed if len(needed) else "final"
@@ -37,16 +42,32 @@ def seen_fields(setup: Setup) -> set[str] | None:
     seen = setup.observations
     if seen is None:
         return None
-    return {seen.field} if isinstance(seen, FieldObservations) else {channel.field for channel in seen.channels}
+    return (
+        {seen.field}
+        if isinstance(seen, FieldObservations)
+        else {need.field for channel in seen.channels for need in channel.needs}
+    )
 
 
-def channel_plan(setup: Setup, kept: Array | None = None) -> sampling.SamplePlan:
-    """Plan how channels sample a motion that holds these steps; fields go by their index in the state."""
-    seen = setup.observations
-    assert seen is not None and not isinstance(seen, FieldObservations)
-    names = setup.state.names()
-    components = [(names.index(channel.field), channel.component) for channel in seen.channels]
-    return sampling.plan(seen.times, components, dt=setup.dt, steps=setup.steps, kept=kept)
+def predict_channels(
+    setup: Setup, fields: Sequence[Tensor], components: Sequence[sampling.Component], kept: Array | None
+) -> Tensor:
+    """Predict the channels [N, C] from fields along time at the steps `kept`, all by default.
+
+    components: the number of a field, and an index in it, of each component that the channels need, in their order.
+    """
+    seen, sensor = setup.observations, setup.sensor
+    assert seen is not None and not isinstance(seen, FieldObservations) and sensor is not None
+    if sensors.is_delayed(setup.config):
+        if kept is not None and len(kept) != setup.steps + 1:
+            raise InputError(
+                "trajectory", "must hold all states for delayed channels", f"{len(kept)} states", "Keep all steps."
+            )
+        raw = sensors.sample_delayed(seen, components, sensor.channel_delay, setup.dt, fields)
+    else:
+        plan = sampling.plan(seen.times, components, dt=setup.dt, steps=setup.steps, kept=kept)
+        raw = sampling.Sample.apply(plan, *fields)
+    return raw if sensors.is_plain(setup.config) else sensors.show(setup, raw)
 
 
 def field_plan(setup: Setup, axis: int, kept: Array | None = None) -> sampling.FieldPlan:
@@ -58,13 +79,32 @@ def field_plan(setup: Setup, axis: int, kept: Array | None = None) -> sampling.F
 def predict(setup: Setup, trajectory: Trajectory) -> Tensor:
     """Predict the measurement at its times: channels as [N, C], a field in the shape of its `values`."""
     seen = setup.observations
+    if setup.experiments:
+        remedy = "Call predict of each of scene.experiments with its trajectory."
+        raise InputError("Scene.predict", "needs one experiment", f"{len(setup.experiments)} experiments", remedy)
     if seen is None:
         raise InputError("Scene.predict", "the setup needs observations", "none", "Add the section [observations].")
     if isinstance(seen, FieldObservations):
         plan = field_plan(setup, seen.axis, trajectory.steps)
         return sampling.SampleField.apply(plan, getattr(trajectory.states, seen.field))
     along_time = [_rows_first(setup, field) for field in trajectory.states.tensors()]
-    return sampling.Sample.apply(channel_plan(setup, trajectory.steps), *along_time)
+    names = setup.state.names()
+    components = [(names.index(field), index) for field, index in sensors.list_components(seen)]
+    return predict_channels(setup, along_time, components, trajectory.steps)
+
+
+def memories_of(seen: Any) -> list[Memory | None] | None:
+    """Find the neighbours of samples whose noise has a memory; None if no channel has one."""
+    if isinstance(seen, FieldObservations) or not any(channel.correlation_time for channel in seen.channels):
+        return None
+    return make_memories(seen.times, seen.weights, [channel.correlation_time for channel in seen.channels])
+
+
+def robust_loss(chosen: Any) -> RobustLoss | None:
+    """Return the loss of misfits that outliers do not rule; None for squares."""
+    if chosen.kind == "squares":
+        return None
+    return RobustLoss(chosen.kind, chosen.freedom if chosen.kind == "student_t" else chosen.delta)
 
 
 def residuals_at_end(setup: Setup, trajectory: Trajectory) -> list[Tensor]:
@@ -76,24 +116,41 @@ def residuals_at_end(setup: Setup, trajectory: Trajectory) -> list[Tensor]:
         if setup.lowpass is not None and isinstance(seen, FieldObservations):
             kernel = gaussian(setup.lowpass, seen.sampling_interval(), len(seen.times))
             misfit = Lowpass.apply(misfit, seen.axis, kernel)
-        made.append(losses.huber(misfit, chosen.delta) if chosen.kind == "huber" else misfit)
+        if (memories := memories_of(seen)) is not None:
+            misfit = Whiten.apply(memories, misfit)
+        robust = robust_loss(chosen)
+        made.append(misfit if robust is None else losses.robust(misfit, robust))
     for place, term in enumerate(chosen.terms):
-        if setup.partial or term.kind not in terms.AT_END:
-            continue
-        if term.kind == "final_density":
-            made.append(_density(setup, trajectory.final, place, term))
-            continue
-        form = losses.square_of_mean if term.kind == "final_mean" else losses.mean_square
-        made.append(form(*_seen(setup, trajectory.final, place, term), term.weight))
+        if not setup.partial and term.kind in terms.AT_END:
+            made.append(term_at_end(setup, trajectory, place))
     return made
+
+
+def term_at_end(setup: Setup, trajectory: Trajectory, place: int) -> Tensor:
+    """Compute the residuals of one term about the end, by its number."""
+    term = setup.config.loss.terms[place]
+    if term.kind == "final_density":
+        return _density(setup, trajectory.final, place, term)
+    form = losses.square_of_mean if term.kind == "final_mean" else losses.mean_square
+    return form(*_seen(setup, trajectory.final, place, term), term.weight)
+
+
+def part_of_final(setup: Setup, trajectory: Trajectory, term: Any) -> Array:
+    """Return the part of the last state that a term looks at, [nodes, components]."""
+    return np.asarray(_part(setup, term).of(getattr(trajectory.final, term.field)).data)
 
 
 def residuals(setup: Setup, trajectory: Trajectory) -> list[Tensor]:
     """Compute the whitened residuals of observations and loss terms; the loss is half the sum of their squares.
 
+    Those of the measurements of all experiments come first.
     Errors: InputError for sums along time if the trajectory was computed within a memory limit and holds only their
     value.
     """
+    if setup.experiments:
+        found = [(part, residuals(part, own)) for part, own in _pairs(setup, trajectory)]
+        seen = [each[0] for part, each in found if part.observations is not None]
+        return [*seen, *[term for part, each in found for term in each[part.observations is not None :]]]
     _require_horizon(setup, trajectory)
     sums = terms_of(setup, "running_sum")
     if sums and trajectory.running is not None:
@@ -109,6 +166,8 @@ def residuals(setup: Setup, trajectory: Trajectory) -> list[Tensor]:
 
 def loss(setup: Setup, trajectory: Trajectory) -> Tensor:
     """Compute the loss, a scalar, without the terms about the unknowns themselves."""
+    if setup.experiments:
+        return losses_of_members(setup, trajectory).sum()
     if trajectory.running is None:
         found = residuals(setup, trajectory)
         if not found:
@@ -117,6 +176,26 @@ def loss(setup: Setup, trajectory: Trajectory) -> Tensor:
     _require_horizon(setup, trajectory)
     found = residuals_at_end(setup, trajectory)
     return losses.total(found) + trajectory.running if found else trajectory.running
+
+
+def losses_of_members(setup: Setup, trajectory: Any) -> Tensor:
+    """Compute the loss of each experiment, or of each member of a batch that is compared with one measurement, [B]."""
+    return ops.stack([loss(part, own) for part, own in _pairs(setup, trajectory)])
+
+
+def _pairs(setup: Setup, trajectory: Any) -> list[tuple[Setup, Any]]:
+    """Pair each experiment with its trajectory, or a set-up with each member of a batch. Errors: InputError."""
+    if setup.experiments:
+        if isinstance(trajectory, Trajectory) or len(trajectory) != len(setup.experiments):
+            count = 1 if isinstance(trajectory, Trajectory) else len(trajectory)
+            constraint = f"needs a trajectory of each of the {len(setup.experiments)} experiments"
+            raise InputError("Scene.losses", constraint, f"{count} of them", "Pass what scene.rollout() returns.")
+        return list(zip(setup.experiments, trajectory, strict=True))
+    name, shape = next(iter(setup.moving_shapes().items()))
+    if getattr(trajectory.final, name).ndim == len(shape):
+        return [(setup, trajectory)]
+    count = len(getattr(trajectory.final, name).data)
+    return list(zip([setup] * count, split_batch(trajectory, [setup] * count), strict=True))
 
 
 def _require_horizon(setup: Setup, trajectory: Trajectory) -> None:

@@ -2,47 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.files.columns import Table, open_table
-from simphys.scenefile.fit_sections import component_index
+from simphys.files.selection import SomeRows, find_window, rows_of_trial
+from simphys.scenefile.body_names import NODES, BodyNames
+from simphys.simulator import Markers
 
-AXIS_NAMES = "xyz"
+from .channels import Channel, ChannelSection, make_channel
 
-
-class ChannelSection(Protocol):
-    """The data of a channel that `read` needs, as the scene file's section has them."""
-
-    @property
-    def column(self) -> int | str: ...
-    @property
-    def field(self) -> str: ...
-    @property
-    def node(self) -> int | list[int]: ...
-    @property
-    def axis(self) -> int: ...
-    @property
-    def unit(self) -> str: ...
-    @property
-    def sigma(self) -> float: ...
-    @property
-    def weights(self) -> int | str | None: ...
-
-
-@dataclass(frozen=True)
-class Channel:
-    """A column of measured values: a component of `field`, by its index, in `unit`."""
-
-    label: str
-    field: str
-    component: tuple[int, ...]
-    unit: str
+UNKNOWN = "unknown"
+"""The sigma of a channel whose noise fits estimate."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +35,20 @@ class Observations:
     weights: np.ndarray
     channels: tuple[Channel, ...]
     file: Path
+    noise: tuple[float | None, ...] = ()
+    """Noise of each channel whose sigma is unknown, as `weights` take it; None for others. () if none is unknown."""
+    is_estimated: bool = False
+    """True if this noise was estimated from residuals; before, it is the scatter of the values."""
+    validation: np.ndarray | None = None
+    """Weights [N, C] of the samples that are held out of the fit, where `weights` are 0; None: all are fitted."""
 
     def until(self, end: float) -> Observations:
         """The samples up to a time [s]."""
         keep = self.times <= end
-        return replace(self, times=self.times[keep], values=self.values[keep], weights=self.weights[keep])
+        unseen = None if self.validation is None else self.validation[keep]
+        return replace(
+            self, times=self.times[keep], values=self.values[keep], weights=self.weights[keep], validation=unseen
+        )
 
     def rows_first(self) -> Observations:
         """Themselves: time is the first axis."""
@@ -75,67 +61,71 @@ def read(
     time: int | str,
     channels: Sequence[ChannelSection],
     shapes: Mapping[str, tuple[int, ...]],
+    markers: Markers | None = None,
+    names: BodyNames = NODES,
     missing: Literal["error", "skip"] = "error",
+    window: Sequence[float] | None = None,
+    trial: tuple[int | str, float] | None = None,
 ) -> Observations:
     """Read a measurement, or raise an InputError that says file, line, column, what is wrong there and the remedy.
 
-    `shapes` are those of the state's fields.
-    Columns go by number from 0 in text (by commas or by spaces; lines that start with % or # are comments), by name
-    where the first line of text holds no number, and by path for the datasets of an HDF5 file. An empty cell, NaN
-    or NA is a missing sample: an error, or with missing="skip" one of weight 0. Stamps need not be uniform.
+    `shapes` are those of the state's fields, `markers` places on bodies, `names` those of bodies. `window` [s] takes
+    the samples between two times, and counts time from the first one; `trial` those with a number in a column.
+    Columns go by number from 0 in text (divided by commas, semicolons, tabs or spaces; lines that start with % or # are
+    comments), by name where the first line of text holds no number, and by path for the datasets of an HDF5 file. An
+    empty cell, NaN or NA is a missing sample: an error, or with missing="skip" one of weight 0. Stamps need not be
+    uniform.
     """
     path = Path(file)
     table = open_table(path)
-    times = _read_times(table, time)
+    if trial is not None:
+        table = rows_of_trial(table, *trial)
+    begin = 0.0
+    if window is not None:
+        begin, end = window
+        table = SomeRows(table, find_window(table.column(time), (begin, end), f"{path}, {table.name(time)}"))
+    times = _read_times(table, time, begin)
     columns = [_read_channel(table, channel, missing) for channel in channels]
+    noise = [
+        sigma if channel.sigma == UNKNOWN else None for channel, (*_, sigma) in zip(channels, columns, strict=True)
+    ]
     return Observations(
         times=times,
-        values=np.stack([values for values, _ in columns], axis=1),
-        weights=np.stack([weights for _, weights in columns], axis=1),
-        channels=tuple(_channel(table, channel, shapes[channel.field]) for channel in channels),
+        values=np.stack([values for values, *_ in columns], axis=1),
+        weights=np.stack([weights for _, weights, _ in columns], axis=1),
+        noise=tuple(noise) if any(noise) else (),
+        channels=tuple([make_channel(each, table.label(each.column), shapes, markers, names) for each in channels]),
         file=path,
     )
 
 
-def _channel(table: Table, channel: ChannelSection, shape: tuple[int, ...]) -> Channel:
-    index = component_index(channel.node, channel.axis, shape)
-    label = table.label(channel.column) or component_name(channel.field, index, shape)
-    return Channel(label, channel.field, index, channel.unit)
-
-
-def component_name(field: str, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    """Name a component of a field of this shape, for measurements without names.
-
-    Axes have letters where there are two or three of them; an angle, or a place along a line, is a number.
-    """
-    if len(shape) == 2 and shape[1] == 1:
-        index = index[:1]
-    elif len(shape) == 2 and shape[1] <= len(AXIS_NAMES):
-        return f"{field} {AXIS_NAMES[index[1]]} of node {index[0]}"
-    at = ", ".join(map(str, index))
-    return f"{field} of node {at}" if len(index) == 1 else f"{field} at {at}" if index else field
-
-
-def _read_times(table: Table, column: int | str) -> np.ndarray:
-    times = table.column(column)
+def _read_times(table: Table, column: int | str, begin: float) -> np.ndarray:
+    times = table.column(column) - begin
     name = table.name(column)
     for row in np.flatnonzero(np.isnan(times))[:1]:
         who = f"{table.place(row)}, {name}"
         raise InputError(who, "every sample must have a time", "none", "Remove this sample or fill in its time.")
     if times[0] < 0:
-        remedy = "Times count in seconds from the state at the start, at 0: subtract the first one from all."
+        remedy = "Times count in seconds from the state at the start, at 0: set observations.window = [FIRST, LAST]."
         raise InputError(f"{table.place(0)}, {name}", "times must not be negative", f"{times[0]:g}", remedy)
     for row in np.flatnonzero(np.diff(times) <= 0)[:1]:
         found = f"{times[row + 1]!s} after {times[row]!s}"
-        remedy = "Sort the samples by time and keep one of each time, or name another column in observations.time."
+        remedy = (
+            "Sort the samples by time and keep one of each time, name another column in observations.time, or the "
+            "column that numbers trials in observations.trials."
+        )
         raise InputError(f"{table.place(row + 1)}, {name}", "times must increase", found, remedy)
     return times
 
 
-def _read_channel(table: Table, channel: ChannelSection, missing: str) -> tuple[np.ndarray, np.ndarray]:
-    """Values and weights [N] of one channel."""
+def _read_channel(table: Table, channel: ChannelSection, missing: str) -> tuple[np.ndarray, np.ndarray, float]:
+    """Values and weights [N] of one channel, and its sigma."""
     values = table.column(channel.column)
-    weights = np.full(len(values), 1.0 / channel.sigma**2)
+    sigma = _scatter(values) if channel.sigma == UNKNOWN else float(channel.sigma or 1.0)
+    if not 0 < sigma**2 < math.inf:
+        remedy = "Give the standard deviation of the noise in other units."
+        raise InputError(f"observations, {channel.field}, sigma", "1 / sigma^2 must be a number", f"{sigma:g}", remedy)
+    weights = np.full(len(values), 1.0 / sigma**2)
     gaps = np.isnan(values)
     gap_column = np.where(gaps, table.name(channel.column), "")
     if channel.weights is not None:
@@ -157,4 +147,9 @@ def _read_channel(table: Table, channel: ChannelSection, missing: str) -> tuple[
         found = f"{np.count_nonzero(gaps)} of {len(values)} missing, the others of weight 0"
         remedy = "Remove the channel or give it another column."
         raise InputError(f"{table.path}, {table.name(channel.column)}", "needs a sample with a weight", found, remedy)
-    return values, weights
+    return values, weights, sigma
+
+
+def _scatter(values: np.ndarray) -> float:
+    """Standard deviation of values, 1 if all are the same: the first guess of an unknown noise."""
+    return float(np.nanstd(values)) or 1.0

@@ -6,7 +6,7 @@ The measured times are between steps, or at steps: in between the state is inter
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +15,7 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.files.field_file import read_named
+from simphys.files.selection import find_window
 
 Array = np.ndarray[Any, Any]
 
@@ -35,17 +36,26 @@ class FieldObservations:
     axis: int
     """Axis of time in the values."""
     file: Path
+    validation: Array | None = None
+    """Weights of the numbers that are held out of the fit, where `weights` are 0; None: all are fitted."""
 
     def until(self, end: float) -> FieldObservations:
         """The samples up to a time [s]."""
         keep = self.times <= end
         place = (slice(None),) * self.axis + (keep,)
-        return replace(self, times=self.times[keep], values=self.values[place], weights=self.weights[place])
+        unseen = None if self.validation is None else self.validation[place]
+        return replace(
+            self, times=self.times[keep], values=self.values[place], weights=self.weights[place], validation=unseen
+        )
 
     def rows_first(self) -> FieldObservations:
         """The same with time as the first axis, members as the second."""
-        moved = [np.ascontiguousarray(np.moveaxis(each, self.axis, 0)) for each in (self.values, self.weights)]
-        return replace(self, values=moved[0], weights=moved[1], axis=0)
+        values, weights, unseen = (
+            None if each is None else np.ascontiguousarray(np.moveaxis(each, self.axis, 0))
+            for each in (self.values, self.weights, self.validation)
+        )
+        assert values is not None and weights is not None
+        return replace(self, values=values, weights=weights, validation=unseen, axis=0)
 
     def sampling_interval(self) -> float:
         """The time [s] between samples. Errors: InputError where they are not uniform."""
@@ -66,8 +76,11 @@ def read_field_observations(
     sigma: float,
     unit: str = "",
     missing: Literal["error", "skip"] = "error",
+    window: Sequence[float] | None = None,
 ) -> FieldObservations:
     """Read a measurement of the state's `field`, whose shape without members is in `shapes`.
+
+    `window` [s] takes the samples between two times, and counts time from the first one.
 
     The file is HDF5 or .npz, with the datasets `time` and `values`. NaN is a missing number: an error, or with
     missing="skip" one of weight 0. Errors: InputError that says file, dataset, what is wrong there and the remedy.
@@ -75,7 +88,7 @@ def read_field_observations(
     path = Path(file)
     who = f"observations.file {path}"
     found = read_named(path, ("time", "values"), source=who)
-    times = _times(found["time"], f"{who}, time")
+    times = _times(found["time"], f"{who}, time", 0.0 if window is None else -np.inf)
     lead = (len(times),) if members is None else (members, len(times))
     wanted = (*lead, *shapes[field])
     values = found["values"]
@@ -97,18 +110,22 @@ def read_field_observations(
         raise InputError(f"{who}, values", "must hold a number", "only NaN, or none", "Name another file.")
     values[gaps] = 0.0
     weights = np.where(gaps, 0.0, 1.0 / sigma**2)
+    if window is not None:
+        rows = find_window(times, (window[0], window[1]), f"{who}, time")
+        times = times[rows] - window[0]
+        values, weights = (np.take(each, rows, len(lead) - 1) for each in (values, weights))
     return FieldObservations(times, values, weights, field, unit, len(lead) - 1, path)
 
 
-def _times(found: Array, who: str) -> Array:
+def _times(found: Array, who: str, least: float) -> Array:
     times = np.asarray(found, np.float64)
     if times.ndim != 1 or not times.size:
         constraint = "must be a list of times [N]"
         raise InputError(who, constraint, f"the shape {list(times.shape)}", "Store one time for each sample.")
     for row in np.flatnonzero(~np.isfinite(times))[:1]:
         raise InputError(who, "every sample must have a time", f"{times[row]} at {row}", "Mend the file.")
-    if times[0] < 0:
-        remedy = "Times count in seconds from the state at the start, at 0: subtract the first one from all."
+    if times[0] < least:
+        remedy = "Times count in seconds from the state at the start, at 0: set observations.window = [FIRST, LAST]."
         raise InputError(who, "times must not be negative", f"{times[0]:g}", remedy)
     for row in np.flatnonzero(np.diff(times) <= 0)[:1]:
         text = f"{times[row + 1]!s} after {times[row]!s}, at {row + 1}"

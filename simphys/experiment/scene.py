@@ -8,24 +8,42 @@ from pathlib import Path
 from typing import Any
 
 from simphys import scenefile
-from simphys.autograd import Tensor, runtime
+from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.rollout import Mode, Trajectory
 from simphys.rollout.run import Progress
+from simphys.scenefile.body_names import NODES, name_bodies
+from simphys.scenefile.sizes import numerical_errors_as_input_errors
+from simphys.simulator.views import views
 
 from . import misfits, observe
 from .control import build_controls
+from .hold_out import hold_out
 from .lowpass import as_cutoff
 from .objective import SceneObjective
 from .observe_field import read_field_observations
+from .sensors import build_sensor
 from .setup import Measurement, Setup, count_members
+from .several import join_experiments
+from .summary import describe_setup, setup_table
 from .trajectory import compute_trajectory, stream_states, with_horizon
 from .unknowns import Unknowns
+from .values import with_values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scene(Setup):
     """A set-up with everything that is done with one: simulate, predict, compare, differentiate."""
+
+    def __repr__(self) -> str:
+        return describe_setup(self)
+
+    def _repr_html_(self) -> str:
+        return setup_table(self)
+
+    def show(self) -> Any:
+        """Simulate the scene in memory; a notebook shows the replay, and `.save(FILE)` writes it. Errors: BlowUp."""
+        return views().show_scene(self)
 
     def rollout(
         self,
@@ -37,8 +55,10 @@ class Scene(Setup):
         keep_adjoint: bool = False,
         only_seen: bool = False,
         on_progress: Progress | None = None,
-    ) -> Trajectory:
-        """Simulate the horizon from the scene's own parameters and state, or from others.
+    ) -> Any:
+        """Simulate the horizon from the scene's own parameters and state, or from others; return a Trajectory.
+
+        Of several experiments it returns a tuple, with the Trajectory of each.
 
         `steps` is another horizon. Beyond the scene's own, a control of knots keeps its last value. The loss and
         predictions of such a trajectory exist only as far as it holds what they need, else they raise InputError.
@@ -78,6 +98,10 @@ class Scene(Setup):
         """Compute the loss, a scalar, without the terms about the unknowns themselves."""
         return misfits.loss(self, trajectory)
 
+    def losses(self, trajectory: Any) -> Tensor:
+        """Compute the loss of each experiment, or of each member of a batch against the one measurement, [B]."""
+        return misfits.losses_of_members(self, trajectory)
+
     def objective(self, unknowns: Mapping[str, Any] | None = None) -> SceneObjective[Scene]:
         """Return the loss as a function of the unknowns, for `optimize.minimize`. Errors: ConfigError, InputError."""
         chosen = self.config.unknowns if unknowns is None else unknowns
@@ -85,9 +109,10 @@ class Scene(Setup):
             raise InputError(
                 "unknowns", "something must be unknown", "no [unknowns.NAME] section", "Name a parameter to identify."
             )
-        if self.observations is None and all(term.kind == "regularization" for term in self.config.loss.terms):
+        if not self.measured and all(term.kind == "regularization" for term in self.config.loss.terms):
             raise misfits.nothing_to_minimize()
-        return SceneObjective(self, Unknowns(chosen, self.values()))
+        values = [(part.name, part.values()) for part in self.experiments]
+        return SceneObjective(self, Unknowns(chosen, self.values(), values))
 
 
 def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> Scene:
@@ -101,25 +126,46 @@ def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> Scene:
 
 def build_scene(config: Any) -> Scene:
     """Build a Scene from a validated config, see `load_scene`."""
-    chosen = config.runtime
-    runtime.init(arch=chosen.arch, precision=chosen.precision, threads=chosen.threads)
+    config.runtime.start()
+    with numerical_errors_as_input_errors("scene"):
+        return _build(config)
+
+
+def _build(config: Any) -> Scene:
+    if not config.experiments:
+        return _build_one(config)
+    each = [_build_one(config.of_experiment(place)) for place in range(len(config.experiments))]
+    return join_experiments(config, each)
+
+
+def _build_one(config: Any) -> Scene:
     model, params, state = config.build()
     members = count_members(model, params, state)
-    observations = None if config.observations is None else _measurement(config.observations, model, members)
+    observations = None if config.observations is None else _measurement(config, model, members)
     last = None if observations is None else float(observations.times[-1])
     steps = config.time.step_count(last_observation=last)
-    controls = None if config.control is None else build_controls(config.control, steps=steps, dt=config.time.dt)
-    scene = Scene(config, model, params, state, observations, steps, controls=controls, design=config.design())
+    if observations is not None:
+        observations = hold_out(_within(observations, steps * config.time.dt), config.observations.validation)
+    controls = None
+    if config.control is not None:
+        controls = build_controls(config.control, steps=steps, dt=config.time.dt, seen=config.observations)
+    sensor = build_sensor(config.observations)
+    scene = Scene(
+        config, model, params, state, observations, steps, controls=controls, design=config.design(), sensor=sensor
+    )
+    if config.values:
+        scene = with_values(scene)
     filters = config.loss.lowpass or [0.0]
     misfits.require_filters(observations, filters)
     return replace(scene, targets=misfits.targets(scene), lowpass=as_cutoff(filters[-1]))
 
 
-def _measurement(given: Any, model: Any, members: int | None) -> Measurement:
+def _measurement(config: Any, model: Any, members: int | None) -> Measurement:
     """Read the measurement of a section. Errors: InputError for files that cannot be read or do not fit."""
-    shapes = model.state_shapes()
+    given, shapes = config.observations, model.state_shapes()
+    names = name_bodies(config.simulator, getattr(config, "bodies", ()))
     if given.field is not None:
-        return read_field_observations(
+        field = read_field_observations(
             given.file,
             field=given.field,
             shapes=shapes,
@@ -127,12 +173,29 @@ def _measurement(given: Any, model: Any, members: int | None) -> Measurement:
             sigma=given.sigma or 1.0,
             unit=given.unit or "",
             missing=given.missing,
+            window=given.window,
         )
+        return field
     lead = () if members is None else (members,)
-    return observe.read(
+    columns = observe.read(
         given.file,
         time=0 if given.time is None else given.time,
         channels=given.channels,
         missing=given.missing,
         shapes={name: (*lead, *shape) for name, shape in shapes.items()},
+        markers=None if members else model.describe_markers(),
+        names=NODES if members else names,
+        window=given.window,
+        trial=None if given.trials is None else (given.trials, given.trial),
     )
+    return columns
+
+
+def _within(observations: Any, end: float) -> Any:
+    """Keep the samples up to the end of the horizon [s]. Errors: InputError if there are none."""
+    found = observations.until(end * (1 + 1e-9))
+    if not len(found.times):
+        text = f"the first sample at {observations.times[0]:g} s, the end of the horizon at {end:g} s"
+        remedy = "Raise time.duration, leave it out, or set observations.window."
+        raise InputError(f"observations of {observations.file}", "the horizon must reach a sample", text, remedy)
+    return found

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from simphys.autograd import Tensor, runtime
+from simphys.autograd import Tensor
+from simphys.scenefile.body_names import given_names
 from simphys.simulator import Record
 from simphys.simulator.bodies import Bodies
 from simphys.simulator.grids import Grid
@@ -21,7 +22,7 @@ from .observe_field import FieldObservations
 Measurement = Observations | FieldObservations
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Setup:
     """A simulator with its parameters, initial state, horizon and measurement, if any: plain data.
 
@@ -49,14 +50,29 @@ class Setup:
     """Targets of loss terms that come from files, by the index of the term."""
     lowpass: float | None = None
     """Cutoff frequency of misfits to a measured field [Hz]; None: no filter."""
+    sensor: Any = None
+    """Numbers of the measured channels that may be unknown."""
+    experiments: tuple[Any, ...] = ()
+    """The set-ups of several recordings, which this one joins; empty for a single one."""
+    name: str = ""
+    """Name of an experiment."""
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The set-ups with a motion and a measurement of their own: the experiments, or this one alone."""
+        return self.experiments or (self,)
+
+    @property
+    def measured(self) -> bool:
+        """True if there is a measurement."""
+        return any(part.observations is not None for part in self.parts)
 
     def start_runtime(self) -> None:
         """Put the arch, precision and threads of the scene file in force, for which its Tensors were made.
 
         Simulating a scene does this by itself. Errors: InputError for an arch that this machine lacks.
         """
-        chosen = self.config.runtime
-        runtime.init(arch=chosen.arch, precision=chosen.precision, threads=chosen.threads)
+        self.config.runtime.start()
 
     @property
     def dt(self) -> float:
@@ -81,7 +97,7 @@ class Setup:
     def bodies(self) -> Bodies | None:
         """The bodies of the state, if it consists of some."""
         found: Bodies | None = self.model.describe_bodies(self.params.arrays())
-        return found
+        return found and replace(found, names=given_names(getattr(self.config, "bodies", ())))
 
     @property
     def grid(self) -> Grid | None:
@@ -98,7 +114,7 @@ class Setup:
 
     def values(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return all parameters, state fields, design numbers and control numbers by name."""
-        records = [self.params, self.state, self.design, self.controls]
+        records = [self.params, self.state, self.design, self.controls, self.sensor]
         return {n: values for record in records if record is not None for n, values in record.arrays().items()}
 
 

@@ -11,6 +11,7 @@ at the field's sides: a symmetric map, whose rows add up to 1. So P G P^T is sym
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,18 @@ class Smoothing:
         field = np.zeros(self.shape, change.dtype)
         field.reshape(-1)[self.entries] = change
         return np.asarray(gaussian_filter(field, self.spread, mode="reflect", truncate=8.0)).reshape(-1)[self.entries]
+
+    @cached_property
+    def deviation(self) -> Array:
+        """Standard deviations [m] of the average of independent numbers of deviation 1: less than 1, more at sides."""
+        from scipy.ndimage import gaussian_filter1d
+
+        variance = np.zeros(self.shape)
+        variance.reshape(-1)[self.entries] = 1.0
+        for axis, count in enumerate(self.shape):
+            along = gaussian_filter1d(np.eye(count), self.spread, axis=0, mode="reflect", truncate=8.0)
+            variance = np.moveaxis(np.tensordot(along**2, variance, (1, axis)), 0, axis)
+        return np.sqrt(variance.reshape(-1)[self.entries])
 
     def around_start(self, values: Array) -> Array:
         """s + P G P^T (x - s)."""

@@ -1,9 +1,10 @@
-"""Files as columns of numbers: text divided by commas or spaces, and HDF5."""
+"""Files as columns of numbers: text divided by commas, semicolons, tabs or spaces, and HDF5."""
 
 from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,13 +16,16 @@ from simphys.autograd.errors import InputError
 
 COMMENT = ("%", "#")
 MISSING = {"", "na", "nan"}
+DECIMAL = re.compile(r"^([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)$")
+"""A number with a decimal comma."""
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 class Table(Protocol):
     """A file as columns of numbers; a key is the number of a column, from 0, or its name."""
 
-    path: Path
+    @property
+    def path(self) -> Path: ...
 
     def column(self, key: int | str) -> np.ndarray:
         """A new array [N] of finite numbers, and NaN for what is missing."""
@@ -36,40 +40,45 @@ class Table(Protocol):
         """The file and the row in an error message."""
 
 
-def open_table(path: Path) -> Table:
-    """Open the table in a file, in the format that its content shows. Errors: InputError."""
-    source = f"observations.file {path}"
+def open_table(path: Path, key: str = "observations.file") -> Table:
+    """Open the table in a file, in the format that its content shows; `key` names it in a scene. Errors: InputError."""
+    source = f"{key} {path}"
     try:
         with path.open("rb") as file:
             start = file.read(len(HDF5_SIGNATURE))
-    except OSError as error:
-        remedy = "Correct observations.file; in a scene it is relative to the scene file."
-        raise InputError(source, "must be a file that can be read", error.strerror or str(error), remedy) from None
+    except (OSError, ValueError) as error:  # ValueError: a null byte
+        remedy = f"Correct {key}; in a scene it is relative to the scene file."
+        raise InputError(source, "must be a file that can be read", _reason(error), remedy) from None
     if not start:
-        raise InputError(source, "must hold samples", "an empty file", "Name another observations.file.")
-    return HDF5Table(path) if start == HDF5_SIGNATURE else TextTable(path)
+        raise InputError(source, "must hold samples", "an empty file", f"Name another {key}.")
+    return HDF5Table(path, key) if start == HDF5_SIGNATURE else TextTable(path, key)
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 class TextTable:
-    """Lines of cells, divided by commas if the first line contains one, otherwise by spaces.
+    """Lines of cells, divided by semicolons, tabs or commas if the first line contains one, otherwise by spaces.
 
+    Numbers may have decimal commas where semicolons or tabs divide them.
     Lines that start with % or # are comments. A first line without any number names the columns.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        source = f"observations.file {path}"
+    def __init__(self, path: Path, key: str) -> None:
+        self.path, self.key = path, key
+        source = f"{key} {path}"
         try:
             lines = path.read_text(encoding="utf-8-sig").splitlines()
         except UnicodeDecodeError as error:
             found = f"byte {error.object[error.start]:#x} at {error.start}"
-            remedy = "Name another observations.file or convert this one."
+            remedy = f"Name another {key} or convert this one."
             raise InputError(source, "must be text in UTF-8, or HDF5", found, remedy) from None
         rows = list(_cells(lines))
         self.header = rows.pop(0)[1] if rows and _is_header(rows[0][1]) else None
         self.rows = rows
         if not rows:
-            raise InputError(source, "must hold samples", "none", "Name another observations.file.")
+            raise InputError(source, "must hold samples", "none", f"Name another {key}.")
         self.width = len(self.header or rows[0][1])
         for row, (_, cells) in enumerate(rows):
             if len(cells) != self.width:
@@ -98,7 +107,7 @@ class TextTable:
         return f"{self.path}, line {self.rows[row][0]}"
 
     def _index(self, key: int | str) -> int:
-        source = f"observations.file {self.path}"
+        source = f"{self.key} {self.path}"
         last = self.width - 1
         if isinstance(key, int):
             if 0 <= key <= last:
@@ -115,14 +124,14 @@ class TextTable:
 class HDF5Table:
     """The one-dimensional datasets of an HDF5 file, named by their paths."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, key: str) -> None:
+        self.path, self.key = path, key
         self._first: tuple[str, int] | None = None  # name and length of the first dataset that is read
 
     def column(self, key: int | str) -> np.ndarray:
         import h5py
 
-        source = f"observations.file {self.path}"
+        source = f"{self.key} {self.path}"
         if isinstance(key, int):
             constraint = "is HDF5, whose columns go by the paths of datasets"
             raise InputError(source, constraint, f"column {key}", "Give the path of a dataset.")
@@ -134,7 +143,9 @@ class HDF5Table:
                     file.visititems(lambda path, item: known.append(path) if isinstance(item, h5py.Dataset) else None)
                     raise _unknown_name(source, self.name(key), key, known)
                 array = np.asarray(file[key][()])
-        except OSError as error:
+        except Exception as error:  # of damage that HDF5 meets
+            if isinstance(error, InputError):
+                raise
             raise InputError(source, "must be a readable HDF5 file", str(error), "Restore it from a copy.") from error
         self._check(key, array)
         return array.astype(np.float64)
@@ -168,16 +179,30 @@ def _cells(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     """Iterate over the lines that are neither blank nor comments: line number from 1, and cells."""
     stripped = ((number, line.strip()) for number, line in enumerate(lines, 1))
     content = [(number, line) for number, line in stripped if line and not line.startswith(COMMENT)]
-    by_comma = bool(content) and "," in content[0][1]
+    first = content[0][1] if content else ""
+    # Beside semicolons or tabs, commas are those of decimals.
+    divider = ";" if ";" in first else "," if "," in first else ""
+    if "\t" in first and any("," in line for _, line in content):
+        cells = [cell.strip() for _, line in content[:2] for cell in line.split("\t")]
+        divider = "\t" if all("," not in cell or DECIMAL.match(cell) for cell in cells) else divider
     for number, line in content:
-        cells = next(csv.reader([line])) if by_comma else line.split()
-        yield number, [cell.strip() for cell in cells]
+        cells = next(csv.reader([line], delimiter=divider)) if divider else line.split()
+        cells = [cell.strip() for cell in cells]
+        yield number, cells if divider in ("", ",") else [DECIMAL.sub(r"\1.\2", cell) for cell in cells]
 
 
 def _is_header(cells: Sequence[str]) -> bool:
-    """True for some text without any number; a name may be empty."""
-    numbers = [_number(cell) for cell in cells if cell]
-    return bool(numbers) and all(number is None for number in numbers)
+    """True for some text without any number, not even an infinite one; a name may be empty."""
+    names = [cell for cell in cells if cell]
+    return bool(names) and not any(map(_is_numeric, names))
+
+
+def _is_numeric(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return cell.lower() in MISSING
+    return True
 
 
 def _number(cell: str) -> float | None:
@@ -187,6 +212,8 @@ def _number(cell: str) -> float | None:
     try:
         number = float(cell)
     except ValueError:
+        return None
+    if "_" in cell:  # a digit separator of Python, of no other program
         return None
     return number if math.isfinite(number) else None
 

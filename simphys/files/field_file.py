@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -16,6 +15,8 @@ from .columns import HDF5_SIGNATURE
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 
+MOST_PIXELS = 2**26
+"""Largest picture: its numbers take 2 GB on their way. A small file may hold a picture of any size."""
 ZIP_SIGNATURE = b"PK\x03\x04"
 
 
@@ -32,7 +33,7 @@ def read_field(file: str | Path, shapes: Sequence[Shape], *, greys: Sequence[flo
     except OSError as error:
         found = error.strerror or str(error)
         raise InputError(str(path), "must be a file that can be read", found, "Correct the path.") from error
-    except (ValueError, SyntaxError) as error:  # SyntaxError: for a .png that is no picture
+    except Exception as error:  # what a library raises on a damaged file is not documented
         remedy = "Give a .npy file, a .png picture, or text with as many numbers in each row."
         raise InputError(str(path), "must hold the numbers of a field", str(error), remedy) from error
     is_text = path.suffix.lower() not in (".npy", ".png")
@@ -53,14 +54,23 @@ def read_field(file: str | Path, shapes: Sequence[Shape], *, greys: Sequence[flo
 def _read(path: Path, greys: Sequence[float]) -> Array:
     kind = path.suffix.lower()
     if kind == ".npy":
-        values = np.load(path, allow_pickle=False)
+        # Mapped: a header that promises more numbers than the file holds is an error before anything is allocated.
+        values = np.load(path, mmap_mode="r", allow_pickle=False)
         if values.dtype.kind not in "biuf":
             raise ValueError(f"an array of {values.dtype}")
         return np.asarray(values, float)
     if kind != ".png":
         return np.asarray(np.loadtxt(path, comments=("%", "#"), ndmin=1), float)
     from matplotlib import image
+    from PIL import Image, UnidentifiedImageError
 
+    try:
+        with Image.open(path) as opened:
+            width, height = opened.size
+    except (UnidentifiedImageError, Image.DecompressionBombError) as error:
+        raise ValueError(str(error)) from error
+    if width * height > MOST_PIXELS:
+        raise ValueError(f"a picture of {width} x {height} pixels, more than {MOST_PIXELS} in all")
     picture = np.asarray(image.imread(path), float)
     if picture.ndim == 3:  # the luma of colours (ITU-R BT.601); transparency is ignored
         picture = picture[..., :3] @ (0.299, 0.587, 0.114) if picture.shape[2] >= 3 else picture[..., 0]
@@ -86,7 +96,7 @@ def read_named(path: Path, names: Sequence[str], *, source: str) -> dict[str, Ar
         if start.startswith(ZIP_SIGNATURE):
             with np.load(path, allow_pickle=False) as archive:
                 return _pick(archive, names, source)
-    except (OSError, ValueError, BadZipFile) as error:
+    except Exception as error:  # of damage that a library meets
         if isinstance(error, InputError):
             raise
         raise InputError(source, "must be readable", str(error), "Restore it from a copy.") from error

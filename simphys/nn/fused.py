@@ -17,7 +17,7 @@ which share the values read. Loops that only read are vectorized.
 import functools
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 import numpy as np
 
@@ -93,27 +93,40 @@ def _round_up(size: int) -> int:
     return -(-size // LANES) * LANES
 
 
-@functools.cache
-@no_type_check
-def loops(real: Any, layout: Layout) -> SimpleNamespace:
-    """Forward and adjoint loops of a network; its weights begin at index w, its rows at at_x, at_h, at_y."""
-    lanes = ti.types.vector(LANES, real)
-    at, X, H, Y = layout.offsets, layout.inputs, layout.hidden, layout.outputs
-
-    # fmt: off
-    @ti.func
-    def multiply(matrix: ti.template(), m, rows: ti.template(), columns: ti.template(),
-                 given: ti.template(), g, made: ti.template(), o):
-        """Compute made[o + i] = sum over j of matrix[m + columns i + j] given[g + j]."""
-        for block in range(rows // ROWS):
-            from_, total = g & INDEX, [0.0 for _ in ti.static(range(ROWS))]
-            row = [(m + (block * ROWS + r) * columns) & INDEX for r in ti.static(range(ROWS))]
-            for j in range(columns):
-                value = given[from_ + j]
-                for r in ti.static(range(ROWS)):
-                    total[r] += matrix[row[r] + j] * value
+# fmt: off
+@ti.func
+def multiply(matrix: ti.template(), m, rows: ti.template(), columns: ti.template(),
+             given: ti.template(), g, made: ti.template(), o):
+    """Compute made[o + i] = sum over j of matrix[m + columns i + j] given[g + j]."""
+    for block in range(rows // ROWS):
+        from_, total = g & INDEX, [0.0 for _ in ti.static(range(ROWS))]
+        row = [(m + (block * ROWS + r) * columns) & INDEX for r in ti.static(range(ROWS))]
+        for j in range(columns):
+            value = given[from_ + j]
             for r in ti.static(range(ROWS)):
-                made[o + block * ROWS + r] = total[r]
+                total[r] += matrix[row[r] + j] * value
+        for r in ti.static(range(ROWS)):
+            made[o + block * ROWS + r] = total[r]
+
+
+@ti.func
+def jvp_layer(
+    matrix: ti.template(), dmatrix: ti.template(), dbias: ti.template(),
+    rows: ti.template(), columns: ti.template(),
+    x: ti.template(), dx: ti.template(), t: ti.template(), dt: ti.template(),
+):
+    """Compute dt = (1 - t^2) (dmatrix x + matrix dx + dbias)."""
+    for i in range(rows):
+        total = dbias[i]
+        for j in range(columns):
+            k = i * columns + j
+            total += dmatrix[k] * x[j] + matrix[k] * dx[j]
+        dt[i] = jvp_tanh_of(0.0, t[i], total)
+
+
+def activations(real: Any) -> SimpleNamespace:
+    """Return tanh of a layer in place, and its adjoint."""
+    lanes = ti.types.vector(LANES, real)
 
     @ti.func
     def activate(weights: ti.template(), bias, size: ti.template(), values: ti.template(), o):
@@ -137,12 +150,20 @@ def loops(real: Any, layout: Layout) -> SimpleNamespace:
             for r in range(LANES):
                 adj[to + r] = block[r]
 
+    return SimpleNamespace(activate=activate, adj_activate=adj_activate)
+
+
+@functools.cache
+def loops(real: Any, layout: Layout) -> SimpleNamespace:
+    """Forward and adjoint loops of a network; its weights begin at index w, its rows at at_x, at_h, at_y."""
+    at, X, H, Y, f = layout.offsets, layout.inputs, layout.hidden, layout.outputs, activations(real)
+
     @ti.func
     def forward(weights: ti.template(), w, x: ti.template(), at_x, h: ti.template(), at_h, y: ti.template(), at_y):
         multiply(weights, w + at["W1"], H, X, x, at_x, h, at_h)
-        activate(weights, w + at["b1"], H, h, at_h)
+        f.activate(weights, w + at["b1"], H, h, at_h)
         multiply(weights, w + at["W2"], Y, H, h, at_h, y, at_y)
-        activate(weights, w + at["b2"], Y, y, at_y)
+        f.activate(weights, w + at["b2"], Y, y, at_y)
 
     @ti.func
     def adjoint(
@@ -150,24 +171,10 @@ def loops(real: Any, layout: Layout) -> SimpleNamespace:
         g_y: ti.template(), at_gy, g_h: ti.template(), at_gh, adj_x: ti.template(), at_gx,
     ):
         """Pull adj_y, given in g_y, back to adj_x; g_y and g_h become the adjoints before tanh."""
-        adj_activate(Y, y, at_y, g_y, at_gy)
+        f.adj_activate(Y, y, at_y, g_y, at_gy)
         multiply(weights, w + at["W2T"], H, Y, g_y, at_gy, g_h, at_gh)
-        adj_activate(H, h, at_h, g_h, at_gh)
+        f.adj_activate(H, h, at_h, g_h, at_gh)
         multiply(weights, w + at["W1T"], X, H, g_h, at_gh, adj_x, at_gx)
-
-    @ti.func
-    def jvp_layer(
-        matrix: ti.template(), dmatrix: ti.template(), dbias: ti.template(),
-        rows: ti.template(), columns: ti.template(),
-        x: ti.template(), dx: ti.template(), t: ti.template(), dt: ti.template(),
-    ):
-        """Compute dt = (1 - t^2) (dmatrix x + matrix dx + dbias)."""
-        for i in range(rows):
-            total = dbias[i]
-            for j in range(columns):
-                k = i * columns + j
-                total += dmatrix[k] * x[j] + matrix[k] * dx[j]
-            dt[i] = jvp_tanh_of(0.0, t[i], total)
 
     @ti.func
     def tangent(
@@ -181,3 +188,4 @@ def loops(real: Any, layout: Layout) -> SimpleNamespace:
         jvp_layer(W2, dW2, db2, Y, H, h, dh, y, dy)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+# fmt: on

@@ -10,8 +10,6 @@ and the weight of a node is the product over the axes. Weights and their first d
 where base changes. Source: Steffen, Kirby and Berzins 2008; Hu et al. 2018 (MLS-MPM).
 """
 
-from typing import no_type_check
-
 from simphys.autograd.kernels.runtime import ti
 
 STENCIL = 3
@@ -19,14 +17,12 @@ STENCIL = 3
 
 
 @ti.func
-@no_type_check
 def spline_weights(f):
     """Weights of the 3 nodes along each axis, a row for each node."""
     return ti.Matrix.rows([0.5 * (1.5 - f) * (1.5 - f), 0.75 - (f - 1.0) * (f - 1.0), 0.5 * (f - 0.5) * (f - 0.5)])
 
 
 @ti.func
-@no_type_check
 def spline_slopes(f):
     """Derivatives of the weights with respect to f."""
     return ti.Matrix.rows([f - 1.5, -2.0 * (f - 1.0), f - 0.5])

@@ -3,28 +3,17 @@
 It is a polynomial in F, so it exists even where F^-1 does not. Source: Jacobi's formula.
 """
 
-import functools
-from types import SimpleNamespace
-from typing import Any, no_type_check
-
 from simphys.autograd.kernels.runtime import ti
 
 
-@functools.cache
-@no_type_check
-def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element function cofactor(F), for matrices with 2 or 3 rows."""
-    mat = ti.types.matrix(dim, dim, real)
-
-    @ti.func
-    def cofactor(F: mat) -> mat:
-        result = mat(0.0)
-        if ti.static(dim == 2):
-            result = mat([[F[1, 1], -F[1, 0]], [-F[0, 1], F[0, 0]]])
-        else:
-            for i, j in ti.static(ti.ndrange(3, 3)):
-                a, b, c, d = ti.static((i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3)
-                result[i, j] = F[a, c] * F[b, d] - F[a, d] * F[b, c]
-        return result
-
-    return SimpleNamespace(cofactor=cofactor)
+@ti.func
+def cofactor(F):
+    """Return cof(F), for matrices with 2 or 3 rows."""
+    result = 0.0 * F
+    if ti.static(F.n == 2):
+        result = ti.Matrix([[F[1, 1], -F[1, 0]], [-F[0, 1], F[0, 0]]])
+    else:
+        for i, j in ti.static(ti.ndrange(3, 3)):
+            a, b, c, d = ti.static((i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3)
+            result[i, j] = F[a, c] * F[b, d] - F[a, d] * F[b, c]
+    return result

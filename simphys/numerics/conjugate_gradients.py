@@ -19,58 +19,64 @@ from simphys.autograd import kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 
 from .multigrid import Multigrid
-from .poisson import BLOCK, COLUMNS, PLANE_STRIDE, PLANES, ROW_STRIDE, ROWS, SIZE, Poisson
+from .poisson import (
+    BLOCK,
+    COLUMNS,
+    PLANE_STRIDE,
+    PLANES,
+    ROW_STRIDE,
+    ROWS,
+    SIZE,
+    Poisson,
+    stores_blocks,
+    target,
+    target_type,
+)
 from .poisson import functions as grid_functions
 
 
 @functools.cache
-@no_type_check
-def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """Kernel of a step, which follows that of the preconditioner."""
-    f = grid_functions(real, dim)
-    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+def functions(real: Any, dim: int, wide: bool) -> SimpleNamespace:
+    """Functions of arrays with the layout of `poisson`: products, sums, A p, and the removal of a mean."""
+    f = grid_functions(real, dim, wide)
 
     @ti.func
-    def dot(x: ti.template(), y: ti.template(), size: ti.i32) -> real:
+    def dot(x: ti.template(), y: ti.template(), size):
         total = 0.0
         for i in range(size):
             total += x[i] * y[i]
         return total
 
     @ti.func
-    def add(x: ti.template(), factor: real, y: ti.template(), size: ti.i32):
+    def add(x: ti.template(), factor, y: ti.template(), size):
         """Compute x = x + factor y."""
-        v = f.block(0)
         for part in range(size // BLOCK):
+            first, v = part * BLOCK, f.block(0)
             for k in range(BLOCK):
-                v[k] = x[part * BLOCK + k] + factor * y[part * BLOCK + k]
-            for k in range(BLOCK):
-                x[part * BLOCK + k] = v[k]
+                v[k] = x.numbers[first + k] + factor * y[first + k]
+            f.store(x, first, v)
 
     @ti.func
-    def update_direction(p: ti.template(), beta: real, y: ti.template(), size: ti.i32):
+    def update_direction(p: ti.template(), beta, y: ti.template(), size):
         """Compute p = y + beta p."""
-        v = f.block(0)
         for part in range(size // BLOCK):
+            first, v = part * BLOCK, f.block(0)
             for k in range(BLOCK):
-                v[k] = y[part * BLOCK + k] + beta * p[part * BLOCK + k]
-            for k in range(BLOCK):
-                p[part * BLOCK + k] = v[k]
+                v[k] = y[first + k] + beta * p.numbers[first + k]
+            f.store(p, first, v)
 
     @ti.func
     def apply(grid: ti.template(), d: ti.template(), p: ti.template(), q: ti.template()):
         """Compute q = A p."""
         row_stride, plane_stride = grid[ROW_STRIDE], grid[PLANE_STRIDE]
-        v = f.block(0)
         for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
             first = f.start(grid, plane, row)
             for part in range((grid[COLUMNS] + BLOCK - 1) // BLOCK):
-                cell = first + part * BLOCK
+                cell, v = first + part * BLOCK, f.block(0)
                 for k in range(BLOCK):
                     total = f.sum_neighbours(p, cell + k, row_stride, plane_stride)
                     v[k] = ti.select(d[cell + k] > 0, d[cell + k] * p[cell + k] - total, 0)
-                for k in range(BLOCK):
-                    q[cell + k] = v[k]
+                f.store(q, cell, v)
 
     @ti.func
     def subtract_mean(grid: ti.template(), x: ti.template()):
@@ -84,27 +90,41 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
             for j in range(grid[COLUMNS]):
                 x[first + j] = x[first + j] - mean
 
-    @kernel
-    def step(grid: integers, d: reals, r: reals, y: reals, p: reals, q: reals, z: reals, rho: reals, singular: ti.i32):
+    return SimpleNamespace(
+        wrap=f.wrap, dot=dot, add=add, update_direction=update_direction, apply=apply, subtract_mean=subtract_mean
+    )
+
+
+@functools.cache
+def kernels(real: Any, dim: int, wide: bool) -> SimpleNamespace:
+    """Kernel of a step, which follows that of the preconditioner."""
+    f, padded = functions(real, dim, wide), target_type(real, wide)
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @no_type_check
+    @kernel(wide=wide)
+    def step(
+        grid: integers, d: reals, r: padded, y: reals, p: padded, q: padded, z: padded, rho: reals, singular: ti.i32
+    ):
         """Make one iteration. rho[0] is r.y of the one before, 0 at first; rho[1] becomes r.r."""
         ti.loop_config(serialize=True)
         for _ in range(1):
-            size, before, now = grid[SIZE], rho[0], dot(r, y, grid[SIZE])
+            size, before, now = grid[SIZE], rho[0], f.dot(r.numbers, y, grid[SIZE])
             beta = 0.0
             if before > 0:
                 beta = now / before
-            update_direction(p, beta, y, size)
-            f.wrap(grid, p, 0)
-            apply(grid, d, p, q)
-            curvature, alpha = dot(p, q, size), 0.0
+            f.update_direction(p, beta, y, size)
+            f.wrap(grid, p.numbers, 0)
+            f.apply(grid, d, p.numbers, q)
+            curvature, alpha = f.dot(p.numbers, q.numbers, size), 0.0
             if curvature > 0:
                 alpha = now / curvature
-            add(z, alpha, p, size)
-            add(r, -alpha, q, size)
+            f.add(z, alpha, p.numbers, size)
+            f.add(r, -alpha, q.numbers, size)
             if singular:  # rounding adds to the mean, which no iteration can reduce
-                subtract_mean(grid, r)
+                f.subtract_mean(grid, r.numbers)
             rho[0] = now
-            rho[1] = dot(r, r, size)
+            rho[1] = f.dot(r.numbers, r.numbers, size)
 
     return SimpleNamespace(step=step)
 
@@ -117,12 +137,11 @@ class ConjugateGradients:
         self._cycle = functools.cache(lambda: Multigrid(system))
         self._preconditioned = preconditioned
         self.b, self.z = self._cycle().b if preconditioned else system.array(), system.array()
-        self._p, q, self._rho = system.array(), system.array(), np.zeros(2, runtime.real_dtype())
+        self._p, self._rho = system.array(), np.zeros(2, runtime.real_dtype())
         y = self._cycle().z if preconditioned else self.b
-        step = kernels(runtime.real(), system.dim).step
-        self._step = step.bind(
-            system.grid, system.diagonal, self.b, y, self._p, q, self.z, self._rho, int(system.is_singular)
-        )
+        step = kernels(runtime.real(), system.dim, stores_blocks()).step
+        r, p, q, z = (target(array) for array in (self.b, self._p, system.array(), self.z))
+        self._step = step.bind(system.grid, system.diagonal, r, y, p, q, z, self._rho, int(system.is_singular))
         self.iterations, self.residual = 0, 0.0
 
     def solve(self) -> None:

@@ -23,11 +23,11 @@ TOLERANCE = {"f32": 1e-6, "f64": 1e-13}
 
 
 @functools.cache
-@no_type_check
 def _kernel(real: Any) -> Any:
     """Kernel of all iterations. The arrays of cells have `pad` zeros before the first cell and after the last one."""
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
+    @no_type_check
     @kernel
     def solve(strides: integers, d: reals, g: reals, r: reals, p: reals, q: reals, x: reals, info: reals, pad: ti.i32):
         """Solve for b in r, which becomes the residual. info: tolerance and most iterations; iterations, residual."""

@@ -21,7 +21,7 @@ decomposition, equation 7.
 
 import functools
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
 
@@ -32,23 +32,22 @@ LEAST = {"f32": 1e-3, "f64": 1e-6}
 
 
 @functools.cache
-@no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
     """Tangent and adjoint of G (jvp, adj) and H (jvp_left, adj_left): (U, s, V, values, J, dF or adjoint) -> result."""
-    mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
+    mat = ti.types.matrix(dim, dim, real)
     precision = "f32" if real is ti.f32 else "f64"
     tie, least = TIE[precision], LEAST[precision]
     pairs = tuple([(i, j) for i in range(dim) for j in range(i + 1, dim)])
 
     @ti.func
-    def diagonal(J: mat, P: mat) -> mat:
+    def diagonal(J, P):
         result = mat(0.0)
         for i, j in ti.static(ti.ndrange(dim, dim)):
             result[i, i] += J[i, j] * P[j, j]
         return result
 
     @ti.func
-    def difference(s: vec, g: vec, J: mat, i: ti.template(), j: ti.template()) -> real:
+    def difference(s, g, J, i: ti.template(), j: ti.template()):
         d = s[i] - s[j]
         k = 0.5 * (J[i, i] + J[j, j] - J[i, j] - J[j, i])
         if ti.abs(d) > tie * (ti.abs(s[i]) + ti.abs(s[j])):
@@ -56,7 +55,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return k
 
     @ti.func
-    def jvp(U: mat, s: vec, V: mat, g: vec, J: mat, dF: mat) -> mat:
+    def jvp(U, s, V, g, J, dF):
         P = U.transpose() @ dF @ V
         B = diagonal(J, P)
         for i, j in ti.static(pairs):
@@ -66,11 +65,11 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return U @ B @ V.transpose()
 
     @ti.func
-    def adj(U: mat, s: vec, V: mat, g: vec, J: mat, adj_G: mat) -> mat:
+    def adj(U, s, V, g, J, adj_G):
         return jvp(U, s, V, g, J.transpose(), adj_G)
 
     @ti.func
-    def jvp_left(U: mat, s: vec, V: mat, h: vec, J: mat, dF: mat) -> mat:
+    def jvp_left(U, s, V, h, J, dF):
         P = U.transpose() @ dF @ V
         B = diagonal(J, P)
         for i, j in ti.static(pairs):
@@ -80,7 +79,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return U @ B @ U.transpose()
 
     @ti.func
-    def adj_left(U: mat, s: vec, V: mat, h: vec, J: mat, adj_H: mat) -> mat:
+    def adj_left(U, s, V, h, J, adj_H):
         B = U.transpose() @ adj_H @ U
         P = diagonal(J.transpose(), B)
         for i, j in ti.static(pairs):

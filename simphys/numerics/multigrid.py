@@ -13,7 +13,7 @@ the plane of z = 0 keeps its place, half a fine cell beyond the side. For arrays
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
@@ -23,7 +23,19 @@ from simphys.autograd import kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.autograd.tensor import Array
 
-from .poisson import BLOCK, COLUMNS, PLANE_STRIDE, PLANES, ROW_STRIDE, ROWS, SIZE, Poisson
+from .poisson import (
+    BLOCK,
+    COLUMNS,
+    PLANE_STRIDE,
+    PLANES,
+    ROW_STRIDE,
+    ROWS,
+    SIZE,
+    Poisson,
+    stores_blocks,
+    target,
+    target_type,
+)
 from .poisson import functions as grid_functions
 from .separable import DirectSolver
 
@@ -56,6 +68,16 @@ def interpolation_weights(system: Poisson, axis: int) -> Array:
     return weights.astype(runtime.real_dtype())
 
 
+def can_be_halved(cells: Sequence[int]) -> bool:
+    """True if a grid has a coarser one."""
+    return not any([n % 2 for n in cells]) and max(cells) > COARSEST
+
+
+def coarsest_cells(cells: Sequence[int]) -> list[int]:
+    """Return the grid on which the problem is solved directly, with matrices [n, n] for each axis."""
+    return coarsest_cells([n // 2 for n in cells]) if can_be_halved(cells) else list(cells)
+
+
 def coarsen(system: Poisson) -> Poisson:
     """Operator on the grid with half as many cells along each axis."""
     return Poisson([n // 2 for n in system.cells], system.ends, open_distance=_coarse_distance(system))
@@ -65,46 +87,39 @@ def _coarse_distance(system: Poisson) -> float:
     return (system.open_distance + 0.5) / 2
 
 
-@functools.cache
-@no_type_check
-def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """Kernels for the two legs of the V-cycle between a grid and the next coarser one (`coarse`)."""
-    f = grid_functions(real, dim)
-    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+# fmt: off
+def residuals(real: Any, dim: int, wide: bool) -> Any:
+    """Return the function that computes a residual."""
+    f = grid_functions(real, dim, wide)
 
     @ti.func
-    def residual(
-        grid: ti.template(), b: ti.template(), d: ti.template(), x: ti.template(), at: ti.i32, r: ti.template()
-    ):
+    def residual(grid: ti.template(), b: ti.template(), d: ti.template(), x: ti.template(), at, r: ti.template()):
         """Compute r = b - A x."""
         row_stride, plane_stride = grid[ROW_STRIDE], grid[PLANE_STRIDE]
-        v = f.block(0)
         for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
             first = f.start(grid, plane, row)
             for part in range((grid[COLUMNS] + BLOCK - 1) // BLOCK):
-                cell = first + part * BLOCK
+                cell, v = first + part * BLOCK, f.block(0)
                 for k in range(BLOCK):
                     total = f.sum_neighbours(x, at + cell + k, row_stride, plane_stride)
                     v[k] = ti.select(d[cell + k] > 0, b[cell + k] - d[cell + k] * x[at + cell + k] + total, 0)
-                for k in range(BLOCK):
-                    r[cell + k] = v[k]
+                f.store(r, cell, v)
+
+    return residual
+
+
+def restriction(real: Any, dim: int, wide: bool) -> Any:
+    """Return R, which sums over the fine cells around each coarse one."""
+    f = grid_functions(real, dim, wide)
 
     @ti.func
-    def sum_four_rows(r: ti.template(), at: ti.i32, row: ti.i32, weights: ti.template(), coarse_row: ti.i32) -> real:
+    def sum_four_rows(r: ti.template(), at, row, weights: ti.template(), coarse_row):
         """Weighted sum over four rows, in one column."""
         inner = weights[2 * coarse_row] * r[at + row] + weights[2 * coarse_row + 1] * r[at + 2 * row]
         return inner + NEXT_WEIGHT * (r[at] + r[at + 3 * row])
 
     @ti.func
-    def sum_column(
-        grid: ti.template(),
-        r: ti.template(),
-        at: ti.i32,
-        w0: ti.template(),
-        w1: ti.template(),
-        plane: ti.i32,
-        row: ti.i32,
-    ) -> real:
+    def sum_column(grid: ti.template(), r: ti.template(), at, w0: ti.template(), w1: ti.template(), plane, row):
         """Weighted sum over four rows, and in 3-D over four planes of these."""
         total = sum_four_rows(r, at, grid[ROW_STRIDE], w1, row)
         if ti.static(dim == 3):
@@ -117,13 +132,8 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def restrict(
-        grid: ti.template(),
-        r: ti.template(),
-        w0: ti.template(),
-        w1: ti.template(),
-        w2: ti.template(),
-        coarse: ti.template(),
-        b: ti.template(),
+        grid: ti.template(), r: ti.template(), w0: ti.template(), w1: ti.template(), w2: ti.template(),
+        coarse: ti.template(), b: ti.template(),
     ):
         """Compute b = R r."""
         scale = 4.0 / 2.0**dim
@@ -138,16 +148,15 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
                 before = right
                 left = after
 
+    return restrict
+
+
+def prolongation(real: Any, dim: int, wide: bool) -> Any:
+    """Return P, which interpolates between coarse cells."""
+    f = grid_functions(real, dim, wide)
+
     @ti.func
-    def interpolate_rows(
-        y: ti.template(),
-        at: ti.i32,
-        w0: ti.template(),
-        w1: ti.template(),
-        grid: ti.template(),
-        plane: ti.i32,
-        row: ti.i32,
-    ) -> real:
+    def interpolate_rows(y: ti.template(), at, w0: ti.template(), w1: ti.template(), grid: ti.template(), plane, row):
         """Interpolate between two rows, and in 3-D between two planes of these, in a column of coarse cells."""
         down = (2 * (row % 2) - 1) * grid[ROW_STRIDE]
         value = w1[row] * y[at] + NEXT_WEIGHT * y[at + down]
@@ -158,15 +167,8 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def prolong(
-        grid: ti.template(),
-        x: ti.template(),
-        offset: ti.i32,
-        w0: ti.template(),
-        w1: ti.template(),
-        w2: ti.template(),
-        coarse: ti.template(),
-        y: ti.template(),
-        y_offset: ti.i32,
+        grid: ti.template(), x: ti.template(), offset, w0: ti.template(), w1: ti.template(), w2: ti.template(),
+        coarse: ti.template(), y: ti.template(), y_offset,
     ):
         """Compute x = x + P y."""
         for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
@@ -181,51 +183,46 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
                 before = here
                 here = after
 
-    @kernel
+    return prolong
+
+
+@functools.cache
+def kernels(real: Any, dim: int, wide: bool) -> SimpleNamespace:
+    """Kernels for the two legs of the V-cycle between a grid and the next coarser one (`coarse`)."""
+    f, padded = grid_functions(real, dim, wide), target_type(real, wide)
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+    residual, restrict = residuals(real, dim, wide), restriction(real, dim, wide)
+    prolong = prolongation(real, dim, wide)
+
+    @no_type_check
+    @kernel(wide=wide)
     def down(
-        grid: integers,
-        b: reals,
-        d: reals,
-        e: reals,
-        omega: reals,
-        x: reals,
-        r: reals,
-        w0: reals,
-        w1: reals,
-        w2: reals,
-        coarse: integers,
-        coarse_b: reals,
+        grid: integers, b: reals, d: reals, e: reals, omega: reals, x: padded, r: padded,
+        w0: reals, w1: reals, w2: reals, coarse: integers, coarse_b: reals,
     ):
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.relax(grid, b, e, omega, x, 0, 1)
             at = ((omega.shape[0] + 1) % 2) * grid[SIZE]
-            f.wrap(grid, x, at)
-            residual(grid, b, d, x, at, r)
-            f.wrap(grid, r, 0)
-            restrict(grid, r, w0, w1, w2, coarse, coarse_b)
+            f.wrap(grid, x.numbers, at)
+            residual(grid, b, d, x.numbers, at, r)
+            f.wrap(grid, r.numbers, 0)
+            restrict(grid, r.numbers, w0, w1, w2, coarse, coarse_b)
 
-    @kernel
+    @no_type_check
+    @kernel(wide=wide)
     def up(
-        grid: integers,
-        b: reals,
-        e: reals,
-        omega: reals,
-        x: reals,
-        half: ti.i32,
-        w0: reals,
-        w1: reals,
-        w2: reals,
-        coarse: integers,
-        y: reals,
+        grid: integers, b: reals, e: reals, omega: reals, x: padded, half: ti.i32,
+        w0: reals, w1: reals, w2: reals, coarse: integers, y: reals,
     ):
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.wrap(coarse, y, 0)
-            prolong(grid, x, half * grid[SIZE], w0, w1, w2, coarse, y, 0)
+            prolong(grid, x.numbers, half * grid[SIZE], w0, w1, w2, coarse, y, 0)
             f.relax(grid, b, e, omega, x, half, 0)
 
     return SimpleNamespace(down=down, up=up)
+# fmt: on
 
 
 class Multigrid:
@@ -233,7 +230,7 @@ class Multigrid:
 
     def __init__(self, system: Poisson) -> None:
         self._launches: list[Callable[[], None]]
-        if any(n % 2 for n in system.cells) or max(system.cells) <= COARSEST:
+        if not can_be_halved(system.cells):
             coarsest = DirectSolver(system)
             self.b, self.z, self._launches = coarsest.b, coarsest.z, [coarsest.solve]
             return
@@ -244,13 +241,13 @@ class Multigrid:
         omega = chebyshev_weights(system.dim)
         weights = [interpolation_weights(system, axis) for axis in range(system.dim)]
         w0, w1, w2 = weights if system.dim == 3 else (weights[0], *weights)
-        legs = kernels(runtime.real(), system.dim)
+        legs = kernels(runtime.real(), system.dim, stores_blocks())
         down = legs.down.bind(
-            *(system.grid, self.b, system.diagonal, system.inverse, omega, pair, system.array()),
+            *(system.grid, self.b, system.diagonal, system.inverse, omega, target(pair), target(system.array())),
             *(w0, w1, w2, coarse.grid, below.b),
         )
         up = legs.up.bind(
-            *(system.grid, self.b, system.inverse, omega, pair, half, w0, w1, w2, coarse.grid, below.z),
+            *(system.grid, self.b, system.inverse, omega, target(pair), half, w0, w1, w2, coarse.grid, below.z),
         )
         self._launches = [down, below.solve, up]
 

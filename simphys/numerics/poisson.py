@@ -9,29 +9,50 @@ and positive definite; without an open side it is semidefinite.
 Arrays are flat and padded: the box is surrounded by ghost cells, and rows begin at `LEAD` and are rounded up to a
 multiple of `BLOCK` cells. All padding is 0, except for ghosts at periodic sides, which kernels fill from the opposite
 cells before they read them. Loops over cells thus need no special cases at edges. The compiler does not vectorize loops
-that store to arrays; rows are therefore computed in blocks, in a local vector first.
+that store to arrays. Rows are therefore computed in blocks, in a local vector first, which a CPU stores at once: there,
+kernels are wide, and blocks are aligned.
 """
 
 import functools
 import math
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
 
 from simphys.autograd import kernel, runtime
+from simphys.autograd.kernels.alignment import aligned_zeros
+from simphys.autograd.kernels.records import RecordType, record
 from simphys.autograd.kernels.runtime import ti
 from simphys.autograd.tensor import Array
 
-BLOCK = 32
+BLOCK = 16
 """Number of cells of a row that are computed together."""
 
-LEAD = 8
-"""Number of entries before the first cell of a row; the last of them is its ghost."""
+LEAD = BLOCK
+"""Number of entries before the first cell of a row, a whole block; the last of them is its ghost."""
 
 PLANES, ROWS, COLUMNS, PLANE_STRIDE, ROW_STRIDE, SIZE, PERIODIC_PLANES, PERIODIC_ROWS, PERIODIC_COLUMNS = range(9)
 """Indices into `Poisson.grid` of counts of cells, strides, the length of an array, and flags. 2-D has one plane."""
+
+
+class Target(NamedTuple):
+    """An array that kernels write in blocks."""
+
+    numbers: Any
+    blocks: Any = None
+    """The same memory in vectors of BLOCK numbers; None on a GPU."""
+
+
+def stores_blocks() -> bool:
+    """True if kernels store whole blocks, under the settings in force."""
+    return not runtime.settings().on_gpu
+
+
+def target(array: Array) -> Target:
+    """Make what kernels write an array as."""
+    return Target(array, array.reshape(-1, BLOCK) if stores_blocks() else None)
 
 
 class Poisson:
@@ -63,7 +84,7 @@ class Poisson:
 
     def array(self, copies: int = 1) -> Array:
         """Make a flat array of zeros with this layout, or several in a row."""
-        return np.zeros(copies * self.size, runtime.real_dtype())
+        return aligned_zeros((copies * self.size,), runtime.real_dtype())
 
     def inside(self, array: Array) -> Array:
         """View of the cells of an array, [*cells]."""
@@ -84,18 +105,33 @@ class Poisson:
 
 
 @functools.cache
-@no_type_check
-def functions(real: Any, dim: int) -> SimpleNamespace:
-    """Functions that pass over the cells of arrays with this layout; `grid` is `Poisson.grid`."""
+def target_type(real: Any, wide: bool) -> RecordType:
+    """Return the type of `Target` in kernels that store whole blocks (`wide`), or numbers."""
+    blocks = ti.types.ndarray(dtype=ti.types.vector(BLOCK, real), ndim=1) if wide else None
+    return record(Target, numbers=ti.types.ndarray(dtype=real, ndim=1), blocks=blocks)
+
+
+@functools.cache
+def layout(real: Any, dim: int, wide: bool) -> SimpleNamespace:
+    """Return functions that find cells in arrays with this layout, sum over their neighbours, and write arrays."""
     block = ti.types.vector(BLOCK, real)
 
     @ti.func
-    def start(grid: ti.template(), plane: ti.i32, row: ti.i32) -> ti.i32:
+    def store(x: ti.template(), at, v):
+        """Store a block that begins at `at`."""
+        if ti.static(wide):
+            x.blocks[at // BLOCK] = v
+        else:
+            for k in range(BLOCK):
+                x.numbers[at + k] = v[k]
+
+    @ti.func
+    def start(grid: ti.template(), plane, row):
         """Index of the first cell of a row."""
         return (plane + dim - 2) * grid[PLANE_STRIDE] + (row + 1) * grid[ROW_STRIDE] + LEAD
 
     @ti.func
-    def sum_neighbours(x: ti.template(), at: ti.i32, row: ti.i32, plane: ti.i32) -> real:
+    def sum_neighbours(x: ti.template(), at, row, plane):
         """Sum over the neighbours of a cell."""
         total = x[at + row] + x[at - row]
         if ti.static(dim == 3):
@@ -103,7 +139,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return total + x[at - 1] + x[at + 1]
 
     @ti.func
-    def wrap(grid: ti.template(), x: ti.template(), offset: ti.i32):
+    def wrap(grid: ti.template(), x: ti.template(), offset):
         """Fill the ghosts at periodic sides of x, which begins at `offset`."""
         planes, rows, columns = grid[PLANES], grid[ROWS], grid[COLUMNS]
         if grid[PERIODIC_COLUMNS]:
@@ -124,44 +160,41 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
                 x[first - grid[PLANE_STRIDE] + j] = x[last + j]
                 x[last + grid[PLANE_STRIDE] + j] = x[first + j]
 
-    @ti.func
-    def scale(grid: ti.template(), b: ti.template(), e: ti.template(), omega: real, x: ti.template(), offset: ti.i32):
-        """Compute x = omega e b, which is a sweep from 0."""
-        v = block(0)
-        for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
-            first = start(grid, plane, row)
-            for part in range((grid[COLUMNS] + BLOCK - 1) // BLOCK):
-                for k in range(BLOCK):
-                    v[k] = omega * (e[first + part * BLOCK + k] * b[first + part * BLOCK + k])
-                for k in range(BLOCK):
-                    x[offset + first + part * BLOCK + k] = v[k]
+    return SimpleNamespace(block=block, store=store, start=start, sum_neighbours=sum_neighbours, wrap=wrap)
+
+
+@functools.cache
+def functions(real: Any, dim: int, wide: bool) -> SimpleNamespace:
+    """Functions that pass over the cells of arrays with this layout; `grid` is `Poisson.grid`, and x a `Target`."""
+    f = layout(real, dim, wide)
 
     @ti.func
-    def sweep(
-        grid: ti.template(), b: ti.template(), e: ti.template(), omega: real, x: ti.template(), old: ti.i32, new: ti.i32
-    ):
+    def scale(grid: ti.template(), b: ti.template(), e: ti.template(), omega, x: ti.template(), offset):
+        """Compute x = omega e b, which is a sweep from 0."""
+        for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
+            first = f.start(grid, plane, row)
+            for part in range((grid[COLUMNS] + BLOCK - 1) // BLOCK):
+                cell, v = first + part * BLOCK, f.block(0)
+                for k in range(BLOCK):
+                    v[k] = omega * (e[cell + k] * b[cell + k])
+                f.store(x, offset + cell, v)
+
+    @ti.func
+    def sweep(grid: ti.template(), b: ti.template(), e: ti.template(), omega, x: ti.template(), old, new):
         """Do a sweep of damped Jacobi: x_new = x_old + omega (e (b + sum of neighbours) - x_old); e is 1 / diagonal."""
         row_stride, plane_stride = grid[ROW_STRIDE], grid[PLANE_STRIDE]
-        v = block(0)
         for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
-            first = start(grid, plane, row)
+            first = f.start(grid, plane, row)
             for part in range((grid[COLUMNS] + BLOCK - 1) // BLOCK):
-                cell = first + part * BLOCK
+                cell, v = first + part * BLOCK, f.block(0)
                 for k in range(BLOCK):
-                    total = sum_neighbours(x, old + cell + k, row_stride, plane_stride)
-                    v[k] = omega * (e[cell + k] * (b[cell + k] + total)) + (1 - omega) * x[old + cell + k]
-                for k in range(BLOCK):
-                    x[new + cell + k] = v[k]
+                    total = f.sum_neighbours(x.numbers, old + cell + k, row_stride, plane_stride)
+                    v[k] = omega * (e[cell + k] * (b[cell + k] + total)) + (1 - omega) * x.numbers[old + cell + k]
+                f.store(x, new + cell, v)
 
     @ti.func
     def relax(
-        grid: ti.template(),
-        b: ti.template(),
-        e: ti.template(),
-        omega: ti.template(),
-        x: ti.template(),
-        half: ti.i32,
-        zero: ti.i32,
+        grid: ti.template(), b: ti.template(), e: ti.template(), omega: ti.template(), x: ti.template(), half, zero
     ):
         """Do a sweep for each omega, alternating between the halves of x; start from `half`, or from 0 into `half`."""
         old = half * grid[SIZE]
@@ -170,22 +203,22 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
                 scale(grid, b, e, omega[0], x, old)
             else:
                 new = grid[SIZE] - old
-                wrap(grid, x, old)
+                f.wrap(grid, x.numbers, old)
                 sweep(grid, b, e, omega[s], x, old, new)
                 old = new
 
-    return SimpleNamespace(start=start, sum_neighbours=sum_neighbours, wrap=wrap, relax=relax, block=block)
+    return SimpleNamespace(relax=relax, **vars(f))
 
 
 @functools.cache
-@no_type_check
-def kernels(real: Any, dim: int) -> SimpleNamespace:
+def kernels(real: Any, dim: int, wide: bool) -> SimpleNamespace:
     """Kernel of sweeps from 0, see `functions`."""
-    f = functions(real, dim)
+    f, padded = functions(real, dim, wide), target_type(real, wide)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
-    @kernel
-    def relax(grid: integers, b: reals, e: reals, omega: reals, x: reals):
+    @no_type_check
+    @kernel(wide=wide)
+    def relax(grid: integers, b: reals, e: reals, omega: reals, x: padded):
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.relax(grid, b, e, omega, x, 0, 1)
@@ -201,8 +234,8 @@ class JacobiSweeps:
         self.z = pair[system.size :] if count % 2 == 0 else pair[: system.size]
         self.iterations, self.residual = count, 0.0  # 0 by definition: these sweeps are the result wanted
         omega = np.ones(count, runtime.real_dtype())
-        launch = kernels(runtime.real(), system.dim).relax
-        self._launch = launch.bind(system.grid, self.b, system.inverse, omega, pair)
+        launch = kernels(runtime.real(), system.dim, stores_blocks()).relax
+        self._launch = launch.bind(system.grid, self.b, system.inverse, omega, target(pair))
 
     def solve(self) -> None:
         """Compute z from b."""

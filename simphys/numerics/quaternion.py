@@ -13,83 +13,76 @@ g = adj_r:
 Source: Sola 2017, Quaternion kinematics for the error-state Kalman filter, sections 1 and 2.
 """
 
-import functools
-from types import SimpleNamespace
-from typing import Any, no_type_check
-
 from simphys.autograd.kernels.runtime import ti
 
 SMALL = 0.1
 """Value of a^2 below which k and k' are series; there, six terms err by 1e-14, and the quotients by 10 roundings."""
 
 
-@functools.cache
-@no_type_check
-def functions(real: Any) -> SimpleNamespace:
-    """The element functions."""
-    quat, vec3 = ti.types.vector(4, real), ti.types.vector(3, real)
+@ti.func
+def product(p, q):
+    return ti.Vector([
+        p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3],
+        p[0] * q[1] + p[1] * q[0] + p[2] * q[3] - p[3] * q[2],
+        p[0] * q[2] - p[1] * q[3] + p[2] * q[0] + p[3] * q[1],
+        p[0] * q[3] + p[1] * q[2] - p[2] * q[1] + p[3] * q[0],
+    ])  # fmt: skip
 
-    @ti.func
-    def product(p: quat, q: quat) -> quat:
-        return quat(
-            p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3],
-            p[0] * q[1] + p[1] * q[0] + p[2] * q[3] - p[3] * q[2],
-            p[0] * q[2] - p[1] * q[3] + p[2] * q[0] + p[3] * q[1],
-            p[0] * q[3] + p[1] * q[2] - p[2] * q[1] + p[3] * q[0],
-        )
 
-    @ti.func
-    def conjugate(q: quat) -> quat:
-        return quat(q[0], -q[1], -q[2], -q[3])
+@ti.func
+def conjugate(q):
+    return ti.Vector([q[0], -q[1], -q[2], -q[3]])
 
-    @ti.func
-    def adj_product(p: quat, q: quat, g: quat):
-        return product(g, conjugate(q)), product(conjugate(p), g)
 
-    @ti.func
-    def jvp_product(p: quat, q: quat, dp: quat, dq: quat) -> quat:
-        return product(dp, q) + product(p, dq)
+@ti.func
+def adj_product(p, q, g):
+    return product(g, conjugate(q)), product(conjugate(p), g)
 
-    @ti.func
-    def vector_part(q: quat) -> vec3:
-        return vec3(q[1], q[2], q[3])
 
-    @ti.func
-    def with_scalar(w: real, v: vec3) -> quat:
-        return quat(w, v[0], v[1], v[2])
+@ti.func
+def jvp_product(p, q, dp, dq):
+    return product(dp, q) + product(p, dq)
 
-    @ti.func
-    def series(b: real):
-        """Compute cos(a/2), k and k' from b = a^2."""
-        c = 1 - b / 8 * (1 - b / 48 * (1 - b / 120 * (1 - b / 224 * (1 - b / 360))))
-        k = 0.5 - b / 48 * (1 - b / 80 * (1 - b / 168 * (1 - b / 288 * (1 - b / 440))))
-        slope = -(1 - b / 40 * (1 - b / 112 * (1 - b / 216 * (1 - b / 352)))) / 24
-        if b > SMALL:
-            a = ti.sqrt(b)
-            c = ti.cos(a / 2)
-            k = ti.sin(a / 2) / a
-            slope = (c / 2 - k) / b
-        return c, k, slope
 
-    @ti.func
-    def exponential(phi: vec3) -> quat:
-        c, k, _ = series(phi.dot(phi))
-        return with_scalar(c, k * phi)
+@ti.func
+def vector_part(q):
+    return ti.Vector([q[1], q[2], q[3]])
 
-    @ti.func
-    def adj_exponential(phi: vec3, g: quat) -> vec3:
-        _, k, slope = series(phi.dot(phi))
-        along = vector_part(g)
-        return k * along + (slope * phi.dot(along) - k / 2 * g[0]) * phi
 
-    @ti.func
-    def jvp_exponential(phi: vec3, dphi: vec3) -> quat:
-        _, k, slope = series(phi.dot(phi))
-        along = phi.dot(dphi)
-        return with_scalar(-k / 2 * along, k * dphi + slope * along * phi)
+@ti.func
+def with_scalar(w, v):
+    return ti.Vector([w, v[0], v[1], v[2]])
 
-    return SimpleNamespace(
-        product=product, adj_product=adj_product, jvp_product=jvp_product, conjugate=conjugate,
-        vector_part=vector_part, with_scalar=with_scalar,
-        exponential=exponential, adj_exponential=adj_exponential, jvp_exponential=jvp_exponential,
-    )  # fmt: skip
+
+@ti.func
+def series(b):
+    """Compute cos(a/2), k and k' from b = a^2."""
+    c = 1 - b / 8 * (1 - b / 48 * (1 - b / 120 * (1 - b / 224 * (1 - b / 360))))
+    k = 0.5 - b / 48 * (1 - b / 80 * (1 - b / 168 * (1 - b / 288 * (1 - b / 440))))
+    slope = -(1 - b / 40 * (1 - b / 112 * (1 - b / 216 * (1 - b / 352)))) / 24
+    if b > SMALL:
+        a = ti.sqrt(b)
+        c = ti.cos(a / 2)
+        k = ti.sin(a / 2) / a
+        slope = (c / 2 - k) / b
+    return c, k, slope
+
+
+@ti.func
+def exponential(phi):
+    c, k, _ = series(phi.dot(phi))
+    return with_scalar(c, k * phi)
+
+
+@ti.func
+def adj_exponential(phi, g):
+    _, k, slope = series(phi.dot(phi))
+    along = vector_part(g)
+    return k * along + (slope * phi.dot(along) - k / 2 * g[0]) * phi
+
+
+@ti.func
+def jvp_exponential(phi, dphi):
+    _, k, slope = series(phi.dot(phi))
+    along = phi.dot(dphi)
+    return with_scalar(-k / 2 * along, k * dphi + slope * along * phi)

@@ -16,7 +16,7 @@ underflow.
 
 import functools
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
 
@@ -25,20 +25,18 @@ SWEEPS = 12
 
 
 @functools.cache
-@no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
     """The element function svd(F) -> U, s, V, for matrices with 2 or 3 rows."""
     return _in_plane(real) if dim == 2 else _in_space(real)
 
 
 @functools.cache
-@no_type_check
 def _in_plane(real: Any) -> SimpleNamespace:
     mat, vec = ti.types.matrix(2, 2, real), ti.types.vector(2, real)
     tiny = 1e-37 if real is ti.f32 else 1e-300
 
     @ti.func
-    def direction(x: vec):
+    def direction(x):
         """Length and unit vector, or 0 and the first axis."""
         x2 = x.dot(x)
         length = ti.sqrt(x2)
@@ -48,7 +46,7 @@ def _in_plane(real: Any) -> SimpleNamespace:
         return length, unit
 
     @ti.func
-    def svd(F: mat):
+    def svd(F):
         r, ab = direction(vec([F[0, 0] + F[1, 1], F[1, 0] - F[0, 1]]))
         t, cd = direction(vec([F[0, 0] - F[1, 1], F[1, 0] + F[0, 1]]))
         cos, sin = cd.dot(ab), cd[1] * ab[0] - cd[0] * ab[1]  # of twice V's angle
@@ -65,14 +63,13 @@ def _in_plane(real: Any) -> SimpleNamespace:
 
 
 @functools.cache
-@no_type_check
 def _in_space(real: Any) -> SimpleNamespace:
     mat, vec = ti.types.matrix(3, 3, real), ti.types.vector(3, real)
     tiny, eps = (1e-37, 1.2e-7) if real is ti.f32 else (1e-300, 2.2e-16)
     orthogonal = (2 * eps) ** 2  # square of the cosine below which two columns count as orthogonal
 
     @ti.func
-    def orthogonal_unit(u: vec) -> vec:
+    def orthogonal_unit(u):
         """Unit vector orthogonal to the unit vector u."""
         w = vec([-u[1], u[0], 0.0])
         if ti.abs(u[2]) > 0.7:
@@ -80,7 +77,7 @@ def _in_space(real: Any) -> SimpleNamespace:
         return w / w.norm()
 
     @ti.func
-    def sort_pair(a: vec, b: vec, x: vec, y: vec):
+    def sort_pair(a, b, x, y):
         """Sort a and b by length, the longer one first, and x and y with them; a swap rotates by a right angle."""
         longer, shorter, first, second = a, b, x, y
         if a.norm_sqr() < b.norm_sqr():
@@ -88,7 +85,7 @@ def _in_space(real: Any) -> SimpleNamespace:
         return longer, shorter, first, second
 
     @ti.func
-    def svd(F: mat):
+    def svd(F):
         a, b, d = vec([F[0, 0], F[1, 0], F[2, 0]]), vec([F[0, 1], F[1, 1], F[2, 1]]), vec([F[0, 2], F[1, 2], F[2, 2]])
         x, y, z = vec([1.0, 0.0, 0.0]), vec([0.0, 1.0, 0.0]), vec([0.0, 0.0, 1.0])
         orthogonal_pairs = 0

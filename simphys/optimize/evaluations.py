@@ -23,10 +23,14 @@ class Objective(Protocol):
     then counts as a failed trial.
     """
 
-    labels: list[str]
     start: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+
+    @property
+    def labels(self) -> list[str]:
+        """Name of each element of theta."""
+        ...
 
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Compute the loss and its gradient [p]."""
@@ -102,6 +106,7 @@ class Evaluations:
         if place >= len(self._recorded[kind]):
             return None
         row = self._recorded[kind][place]
+        _require_shapes(row, kind, place, theta.size)
         recorded = np.asarray(row["theta"], dtype=np.float64)
         if recorded.tobytes() != theta.tobytes():
             raise InputError(
@@ -112,6 +117,25 @@ class Evaluations:
                 "change, or start a new run in another folder.",
             )
         return row
+
+
+def _require_shapes(row: Row, kind: str, place: int, count: int) -> None:
+    """Raise InputError unless a recorded evaluation has the arrays of its kind, for `count` unknowns."""
+    shapes = {name: np.shape(array) for name, array in row.items()}
+    wanted = {"theta": (count,), "gradient": (count,), "loss": ()}
+    names = {"value_and_gradient": ("loss", "gradient"), "residuals": ("residual",), "jacobian": ("jacobian",)}
+    missing = {"theta", *names.get(kind.rpartition("/")[2], ())} - shapes.keys()
+    wrong = [name for name, shape in wanted.items() if shapes.get(name, shape) != shape]
+    wrong += ["residual"] if len(shapes.get("residual", (0,))) != 1 else []
+    wrong += ["jacobian"] if shapes.get("jacobian", (count,))[-1:] != (count,) else []
+    wrong += [name for name, array in row.items() if np.asarray(array).dtype.kind not in "biuf"]
+    if missing or wrong:
+        raise InputError(
+            "resume",
+            f"the recorded evaluations must be those of this scene ({kind}, row {place})",
+            f"no {', '.join(sorted(missing))}" if missing else f"{wrong[0]} of shape {list(shapes[wrong[0]])}",
+            "Restore the run from a copy, or start a new one: --overwrite, or another output.folder.",
+        )
 
 
 def format_theta(theta: np.ndarray) -> str:

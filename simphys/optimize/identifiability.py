@@ -85,6 +85,15 @@ class StandardErrors:
     """Estimated standard deviation of a whitened residual: near 1 if the stated noise is right."""
     notes: tuple[str, ...]
     """Reason why a value is NaN [p], else empty."""
+    spread: np.ndarray
+    """(J^T J)^-1 of the unknowns with a standard error [p, p], zero elsewhere; times sigma^2 it is the covariance."""
+    condition: float = np.nan
+    """Condition number of the Jacobian with columns of length one, of the unknowns that no bound holds."""
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Covariance of theta [p, p]; NaN for unknowns without a standard error."""
+        return mark_unknown(self.sigma**2 * self.spread, self.values)
 
 
 def standard_errors(jacobian: np.ndarray, residuals: np.ndarray, *, active: np.ndarray | None = None) -> StandardErrors:
@@ -97,6 +106,7 @@ def standard_errors(jacobian: np.ndarray, residuals: np.ndarray, *, active: np.n
     count = jacobian.shape[1]
     held = np.zeros(count, dtype=bool) if active is None else np.asarray(active, dtype=bool)
     values, notes = np.full(count, np.nan), np.where(held, "at a bound", "").astype(object)
+    inverse, condition = np.zeros((count, count)), np.nan
     free = np.flatnonzero(~held)
     freedom = int(np.sum((residuals != 0) | (jacobian != 0).any(axis=1))) - free.size
     sigma = float(np.sqrt(residuals @ residuals / freedom)) if freedom > 0 else np.nan
@@ -106,12 +116,29 @@ def standard_errors(jacobian: np.ndarray, residuals: np.ndarray, *, active: np.n
         columns = jacobian[:, free]
         report = rank_report(columns, [str(i) for i in free])
         lost = {int(label) for group in (*report.confused, report.unseen) for label in group}
-        notes[sorted(lost)] = "not told apart by the data"
+        notes[free[sorted(lost)]] = "not told apart by the data"
         lengths = np.linalg.norm(columns, axis=0)
-        spread = np.linalg.pinv(columns / np.where(lengths > 0, lengths, 1.0))
-        errors = sigma * np.linalg.norm(spread, axis=1) / np.where(lengths > 0, lengths, 1.0)
-        values[free] = [np.nan if i in lost else error for i, error in zip(free, errors, strict=True)]
-    return StandardErrors(values, sigma, tuple(str(note) for note in notes))
+        units = np.where(lengths > 0, lengths, 1.0)
+        spread = np.linalg.pinv(columns / units) / units[:, None]
+        known = np.array([i not in lost for i in range(free.size)])
+        inverse[np.ix_(free, free)] = np.where(np.outer(known, known), spread @ spread.T, 0.0)
+        values[free] = np.where(known, sigma * np.linalg.norm(spread, axis=1), np.nan)
+        largest, least = report.singular_values[0], report.singular_values[-1]
+        condition = float(largest / least) if least > 0 else np.inf
+    return StandardErrors(values, sigma, tuple(str(note) for note in notes), inverse, condition)
+
+
+def mark_unknown(covariance: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Set rows and columns of a covariance [p, p] to NaN where there is no standard error, as in `values` [p]."""
+    known = np.isfinite(values)
+    return np.where(np.outer(known, known), covariance, np.nan)
+
+
+def correlations(covariance: np.ndarray) -> np.ndarray:
+    """Convert a covariance [p, p] to correlations, 1 on the diagonal."""
+    errors = np.sqrt(np.diag(covariance))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.clip(covariance / np.outer(errors, errors), -1.0, 1.0)
 
 
 def active_bounds(theta: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

@@ -79,6 +79,12 @@ class StageProblem:
         self._memory: dict[str, Row] = {}
 
     @property
+    def found(self) -> Iterate:
+        """Best iterate of a search that has accepted one."""
+        assert self.best is not None, "a search begins with its start"
+        return self.best
+
+    @property
     def exhausted(self) -> bool:
         """True if all iterations have been used."""
         return self.index >= self.iterations
@@ -162,7 +168,8 @@ class StageProblem:
         self.index += 1
         norm = float(np.linalg.norm(self.project_gradient(theta, gradient)))
         at = (self.stage, self.stages, self.scope.horizon, self.index, self.last.loss, norm, step, theta.copy())
-        self._report(IterationRecord(*at, lowpass=self.scope.lowpass, mixture=self.last.mixture))
+        mixture = self.last.mixture
+        self._report(IterationRecord(*at, lowpass=self.scope.lowpass, mixture=mixture, gradient=np.array(gradient)))
 
     def _mixture(self) -> Mixture | None:
         """Mixture of the last evaluation. It is the accepted one, as gradient methods make no other evaluation."""

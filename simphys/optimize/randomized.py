@@ -37,11 +37,13 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 
 import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.optimize.evaluations import Objective
+from simphys.optimize.mapping import Carried, Map
 from simphys.optimize.result import FailedTrial, Mixture
 
 STANDARD_ERRORS = 2.0
@@ -108,30 +110,34 @@ def failed_estimate(unknowns: int) -> Estimate:
     return Estimate(math.nan, np.full(unknowns, math.nan), Mixture(*[math.nan] * len(fields(Mixture))))
 
 
-def estimate(objective: Objective, theta: np.ndarray, smoothing: RandomizedSmoothing) -> Estimate:
-    """Estimate the smoothed loss and its gradient at theta [p].
+def estimate(objective: Objective, theta: np.ndarray, smoothing: RandomizedSmoothing, *, each: Map = map) -> Estimate:
+    """Estimate the smoothed loss and its gradient at theta [p]; `each` computes the samples.
 
     Errors: FailedTrial if the loss of a sample is not finite, or huge; and those of the objective. The average over
     samples is not finite if one of them is not, and a theta at which perturbations fail is no good iterate.
     """
-
-    def sampled(at: np.ndarray) -> tuple[float, np.ndarray]:
-        within = np.clip(at, objective.lower, objective.upper)
-        free = within == at
-        loss, gradient = objective.value_and_gradient(within)
-        if not math.isfinite(loss):
-            raise FailedTrial(f"the loss of a sample is {loss}")
-        return float(loss), np.where(free, gradient, 0.0)
-
-    plain_loss, _ = sampled(theta)
     shifts = smoothing.perturbations(theta)
-    samples = [(*sampled(theta + shift), *sampled(theta - shift)) for shift in shifts]
-    above, gradient_above, below, gradient_below = (np.array(column) for column in zip(*samples, strict=True))
+    points = [theta, *[theta + shift for shift in shifts], *[theta - shift for shift in shifts]]
+    losses, gradients = (
+        np.array(made) for made in zip(*each(partial(_sample, Carried(objective)), points), strict=True)
+    )
+    plain_loss, (above, below) = float(losses[0]), np.split(losses[1:], 2)
+    gradient_above, gradient_below = np.split(gradients[1:], 2)
     first = 0.5 * (gradient_above + gradient_below)
     gradient, mixture = _mix(smoothing, shifts, first, 0.5 * (above - below), plain_loss)
     if not np.isfinite(gradient).all():
         raise FailedTrial("the losses of samples differ by more than the largest finite number")
     return Estimate(float(np.mean(0.5 * (above + below))), gradient, mixture)
+
+
+def _sample(objective: Carried[Objective], at: np.ndarray) -> tuple[float, np.ndarray]:
+    """Loss and gradient at a perturbed theta [p], continued beyond the bounds."""
+    within = np.clip(at, objective.value.lower, objective.value.upper)
+    with np.errstate(all="ignore"):
+        loss, gradient = objective.value.value_and_gradient(within)
+    if not math.isfinite(loss):
+        raise FailedTrial(f"the loss of a sample is {loss}")
+    return float(loss), np.where(within == at, gradient, 0.0)
 
 
 def _mix(

@@ -57,6 +57,8 @@ class IterationRecord:
     """Largest frequency [Hz] of the misfits that the stage fits, in a fit by frequency; inf: all frequencies."""
     mixture: Mixture | None = None
     """Mixture of the gradient, with smoothing."""
+    gradient: np.ndarray | None = None
+    """Gradient of the loss by theta."""
 
 
 @dataclass(frozen=True)

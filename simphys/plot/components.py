@@ -6,19 +6,25 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from simphys.plot.style import AXIS_NAMES, legend_beside
+from simphys.scenefile.body_names import NODES, BodyNames
 
 FEW = 6
 """Largest number of curves that can be told apart."""
 
 
-def component_name(node: int, axis: int, dim: int) -> str:
-    """Name a component: 'node 3 x', or 'node 3' for a vector of one component."""
-    return f"node {node} {AXIS_NAMES[axis]}" if dim > 1 else f"node {node}"
+def component_name(node: int, axis: int, dim: int, names: BodyNames = NODES) -> str:
+    """Name a component: 'node 3 x', 'trunk x', or 'node 3' for a vector of one component."""
+    return f"{names.of(node)} {AXIS_NAMES[axis]}" if dim > 1 else names.of(node)
 
 
-def element_name(index: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    """Name an element: '[3, 4]', '[3]' for vectors of one component, and '' for a single number."""
+def element_name(index: tuple[int, ...], shape: tuple[int, ...], names: BodyNames | None = None) -> str:
+    """Name an element: '[3, 4]', '[3]' for vectors of one component, and '' for a single number.
+
+    With `names`, the first axis is that of bodies: 'trunk', or 'trunk [2]'.
+    """
     shown = index[:1] if len(shape) == 2 and shape[1] == 1 else index
+    if names is not None and shown:
+        return " ".join([names.of(shown[0]), *([f"[{', '.join(map(str, shown[1:]))}]"] if shown[1:] else [])])
     return f"[{', '.join(map(str, shown))}]" if shown else ""
 
 
@@ -26,23 +32,25 @@ def are_few(nodes: np.ndarray, dim: int) -> bool:
     return nodes.size * dim <= FEW
 
 
-def draw_components(axes: Axes, time: np.ndarray, values: np.ndarray, nodes: np.ndarray) -> None:
+def draw_components(
+    axes: Axes, time: np.ndarray, values: np.ndarray, nodes: np.ndarray, names: BodyNames = NODES
+) -> None:
     """Draw values [T, n, dim] of `nodes` over time [T]: curves, or for each axis the median and the middle 90 %."""
-    names = AXIS_NAMES[: values.shape[2]]
-    if are_few(nodes, len(names)):
+    dim = values.shape[2]
+    if are_few(nodes, dim):
         for node in nodes:
-            for axis in range(len(names)):
-                _draw_curve(axes, time, values[:, node, axis], component_name(node, axis, len(names)))
+            for axis in range(dim):
+                _draw_curve(axes, time, values[:, node, axis], component_name(node, axis, dim, names))
         return
-    for axis, name in enumerate(names):
-        _draw_spread(axes, time, values[:, nodes, axis], name if len(names) > 1 else "all")
+    for axis, name in enumerate(AXIS_NAMES[:dim]):
+        _draw_spread(axes, time, values[:, nodes, axis], name if dim > 1 else "all")
 
 
-def draw_elements(axes: Axes, time: np.ndarray, values: np.ndarray) -> None:
+def draw_elements(axes: Axes, time: np.ndarray, values: np.ndarray, names: BodyNames | None = None) -> None:
     """Draw all of values [T, ...] over time [T]: a curve for each number, or the median and the middle 90 %."""
     if values[0].size <= FEW:
         for index in np.ndindex(values.shape[1:]):
-            _draw_curve(axes, time, values[(slice(None), *index)], element_name(index, values.shape[1:]))
+            _draw_curve(axes, time, values[(slice(None), *index)], element_name(index, values.shape[1:], names))
     else:
         _draw_spread(axes, time, values.reshape(len(values), -1), "all")
 
@@ -68,9 +76,9 @@ def _is_visible(axes: Axes, values: np.ndarray) -> bool:
     return axes.get_yscale() != "log" or bool((values > 0).any())
 
 
-def name_components(axes: Axes, nodes: np.ndarray, dim: int) -> None:
+def name_components(axes: Axes, nodes: np.ndarray, dim: int, names: BodyNames = NODES) -> None:
     """Add the legend of `draw_components`."""
-    legend_beside(axes, None if are_few(nodes, dim) else _many(nodes.size, "nodes"))
+    legend_beside(axes, None if are_few(nodes, dim) else _many(nodes.size, names.several))
 
 
 def name_elements(axes: Axes, shape: tuple[int, ...]) -> None:

@@ -19,9 +19,13 @@ from PIL import Image
 from simphys.autograd.errors import StorageError
 from simphys.plot import style
 
-FRAMES = 60
-SECONDS = 4.0
-"""Duration of an animation [s], whatever the duration of the motion."""
+RATE = 25
+"""Frames a second; a GIF counts in hundredths of a second."""
+SHORTEST, SECONDS, LONGEST = 1.5, 4.0, 8.0
+"""Duration of an animation of few frames, of one, and of that of a long motion [s]."""
+FRAMES = int(RATE * SECONDS)
+SMALLER = (1.0, 0.8, 0.6)
+"""Sizes of a picture that are tried to keep a GIF small, before frames are left out."""
 LARGEST = 2_000_000  # bytes of a GIF
 COLORS = 255
 DPI = 100  # pixels an inch
@@ -33,8 +37,19 @@ def write_film(frames: Iterable[np.ndarray], path: Path) -> list[Path]:
     Return the paths.
     """
     drawn = list(frames)
-    _write(path, _gif(drawn))
-    return [path, *_mp4(drawn, path.with_suffix(".mp4"))]
+    _write(path, encode_gif(drawn))
+    return [path, *write_mp4(drawn, path.with_suffix(".mp4"))]
+
+
+def choose_rows(time: np.ndarray, *, longest: float = SECONDS) -> np.ndarray:
+    """Choose the frames of a motion at times [T] s, evenly: as long as the motion, from SECONDS to `longest`."""
+    seconds = float(np.clip(time[-1] - time[0], SECONDS, max(longest, SECONDS)))
+    return np.unique(np.linspace(0, len(time) - 1, int(RATE * seconds)).round().astype(int))
+
+
+def _rate(count: int) -> float:
+    """Frames a second of a film of `count` frames; few of them take a while, too."""
+    return min(RATE, count / SHORTEST)
 
 
 def film(
@@ -62,16 +77,30 @@ def film(
             artist.remove()
 
 
-def _gif(frames: Sequence[np.ndarray]) -> bytes:
-    """Encode all frames, or every second, third ... of them, such that the file is not too large."""
-    drawn = _with_palette(frames)
-    for every in range(1, len(drawn) + 1):
-        file, some = BytesIO(), drawn[::every]
-        duration = int(1000 * SECONDS / len(some))
-        some[0].save(file, "GIF", save_all=True, append_images=some[1:], duration=duration, loop=0, optimize=False)
-        if file.tell() <= LARGEST:
+def encode_gif(frames: Sequence[np.ndarray]) -> bytes:
+    """Encode all frames; for a small file they shrink, and then every second, third ... of them is taken."""
+    for size in SMALLER:
+        drawn = _with_palette([_resize(frame, size) for frame in frames])
+        if len(content := _encode(drawn, 1)) <= LARGEST:
+            return content
+    for every in range(2, len(drawn) + 1):
+        if len(content := _encode(drawn, every)) <= LARGEST:
             break
+    return content
+
+
+def _encode(drawn: Sequence[Image.Image], every: int) -> bytes:
+    file, some = BytesIO(), drawn[::every]
+    duration = 10 * round(100 * every / _rate(len(drawn)))  # ms
+    some[0].save(file, "GIF", save_all=True, append_images=some[1:], duration=duration, loop=0, optimize=False)
     return file.getvalue()
+
+
+def _resize(frame: np.ndarray, size: float) -> np.ndarray:
+    if size == 1.0:
+        return frame
+    height, width, _ = frame.shape
+    return np.asarray(Image.fromarray(frame).resize((round(size * width), round(size * height)), Image.Resampling.BOX))
 
 
 def _with_palette(frames: Sequence[np.ndarray]) -> list[Image.Image]:
@@ -99,13 +128,13 @@ def _cells(colors: np.ndarray) -> np.ndarray:
     return (colors >> 3).astype(np.int64) @ np.array([1 << 10, 1 << 5, 1])
 
 
-def _mp4(frames: Sequence[np.ndarray], path: Path) -> list[Path]:
-    """Write the MP4, if ffmpeg is installed."""
+def write_mp4(frames: Sequence[np.ndarray], path: Path) -> list[Path]:
+    """Write pictures as MP4, if ffmpeg is installed; return its path, or nothing."""
     program = shutil.which("ffmpeg")
     if program is None:
         return []
     height, width, _ = frames[0].shape
-    source = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(len(frames) / SECONDS)]
+    source = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{_rate(len(frames)):g}"]
     made = subprocess.run(
         [program, "-y", *source, "-i", "-", "-pix_fmt", "yuv420p", str(path)],
         input=b"".join(frame.tobytes() for frame in frames),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from fractions import Fraction
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import matplotlib.style
 import numpy as np
@@ -13,6 +15,7 @@ from matplotlib.figure import Figure
 
 from simphys.autograd.errors import InputError, StorageError
 from simphys.record import Recording
+from simphys.scenefile.body_names import PIECES, BodyNames, given_names, name_bodies
 
 WIDTH = 9.0
 """Width of a picture [inch]: at a README's 900 pixels the text is then 14 pixels high."""
@@ -24,6 +27,9 @@ AXIS_NAMES = "xyz"
 BODIES = "particles/nodes"
 POSITION, VELOCITY, PINNED = f"{BODIES}/position", f"{BODIES}/velocity", f"{BODIES}/pinned"
 FIELDS = "fields"
+FIELDS_OF_BODIES = {"body": ("orientation", "angular_velocity"), "link": ("angle", "rate")}
+"""Fields with an entry for each body, besides positions and velocities, by the word for a body."""
+MANY_ENTRIES = 4  # of a legend in one line
 FRAME_NUMBERS = 1 << 23  # largest number of values of a field along time in a picture
 HUGE = np.float64(1e100)  # a motion beyond it has blown up, and squares overflow; f64, to compare f32 with
 
@@ -69,9 +75,18 @@ def require(recording: Recording, picture: str, paths: tuple[str, ...], remedy: 
         raise NotRecorded(f"picture {picture!r}", constraint, f"only {held or 'a scene'}", remedy)
 
 
+class Picture(Figure):
+    """A figure that a notebook shows, also without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        file = BytesIO()
+        self.savefig(file, format="png", dpi=80)
+        return file.getvalue()
+
+
 def new_figure(recording: Recording, height: float, remark: str = "") -> Figure:
     """Make an empty figure of `height` [inch] with the scene's title and a remark."""
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    figure = Picture(figsize=(WIDTH, height), layout="constrained")
     title = ": ".join(str(part) for part in (recording.scene.get("title"), remark) if part)
     if title:
         figure.suptitle(title, x=0.01, ha="left")
@@ -94,7 +109,10 @@ def save(figure: Figure, path: str | Path | None) -> None:
 def legend_above(axes: Axes) -> None:
     """Add a legend in one line to the right of the title, where it covers no data."""
     columns = len(axes.get_legend_handles_labels()[0])
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, columnspacing=1.2, handlelength=1.4)
+    size = None if columns <= MANY_ENTRIES else "small"  # beside a title
+    axes.legend(
+        loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, columnspacing=1.2, handlelength=1.4, fontsize=size
+    )
 
 
 def legend_beside(axes: Axes, title: str | None = None) -> None:
@@ -110,12 +128,35 @@ def with_unit(name: str, unit: str) -> str:
 
 def per_unit(unit: str) -> str:
     """Format the unit of a gradient of the loss."""
-    return f"loss / {f'({unit})' if '/' in unit else unit or 'unit'}"
+    if not unit:
+        return "loss"
+    return f"loss / {f'({unit})' if '/' in unit else unit}"
 
 
 def unit_of(recording: Recording, path: str) -> str:
     """Unit of a dataset; '' if none is recorded."""
     return str(recording.attrs(path).get("unit", ""))
+
+
+def body_names(recording: Recording) -> BodyNames:
+    """Name the bodies of a run."""
+    scene: dict[str, Any] = recording.scene
+    return name_bodies(scene.get("simulator", {}), scene.get("bodies") or ())
+
+
+def names_of_field(recording: Recording, field: str) -> BodyNames | None:
+    """Name the entries of a field along its first axis, if they are bodies; else None."""
+    names, group = body_names(recording), f"{group_of_field(recording, field)}/value"
+    if names.word == "link" and group in recording and len(recording.shape(group)) > 2:
+        return None  # of several members, whose axis is the first
+    return names if field in FIELDS_OF_BODIES.get(names.word, ()) else None
+
+
+def piece_names(recording: Recording) -> tuple[str, ...]:
+    """Name the pieces of material of a run of particles."""
+    scene: dict[str, Any] = recording.scene
+    given = given_names(scene.get("bodies") or ()) or PIECES.get(str(scene.get("simulator", {}).get("name")), ())
+    return tuple(name or f"piece {place}" for place, name in enumerate(given))
 
 
 def is_of_bodies(recording: Recording, field: str) -> bool:

@@ -11,10 +11,23 @@ that the folder as a whole can be moved. A resumed run begins with the merged fi
 A run can be recorded in memory, too: MemoryRecorder has the interface of Recorder, and Recording reads from both.
 """
 
+from simphys.record.contents import damage_as_errors
 from simphys.record.memory import MemoryRecorder
+from simphys.record.part import PartRecorder, RunRecorder, list_parts, name_group
 from simphys.record.recorder import Recorder, require_no_run
 from simphys.record.recording import Recording
 
-RunRecorder = Recorder | MemoryRecorder
+AnyRecorder = RunRecorder | PartRecorder
 
-__all__ = ["MemoryRecorder", "Recorder", "Recording", "RunRecorder", "require_no_run"]
+__all__ = [
+    "AnyRecorder",
+    "MemoryRecorder",
+    "PartRecorder",
+    "Recorder",
+    "Recording",
+    "RunRecorder",
+    "damage_as_errors",
+    "list_parts",
+    "name_group",
+    "require_no_run",
+]

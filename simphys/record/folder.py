@@ -19,8 +19,8 @@ def prepare(folder: Path, segments: Path) -> None:
     remedy = "Name another one (output.folder=PATH) or give yourself the right to write there."
     try:
         segments.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    except (OSError, ValueError) as error:  # ValueError: a null byte
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StorageError(f"{source} cannot be made: {error.strerror}. Free some space.") from error
         raise InputError(source, constraint, str(error), remedy) from error
     if not os.access(folder, os.W_OK | os.X_OK) or not os.access(segments, os.W_OK | os.X_OK):

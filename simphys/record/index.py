@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 
+from simphys.record.contents import KINDS, require_whole
 from simphys.record.storage import build_file, create_dataset, open_file, to_storable, write_attrs
 
 INDEX_NAME = "run.h5"
@@ -132,14 +135,51 @@ def _create_virtual(file: h5py.File, path: str, column: Column) -> h5py.Dataset:
 def load_index(file: Path) -> Index:
     """Read the index of a run. FileNotFoundError: no such file; StorageError: its content is damaged."""
     with open_file(file) as opened:
+        require_whole(opened[INDEX_DATASET])
         text = json.loads(opened[INDEX_DATASET][0])
-    columns = {
-        path: Column(
-            dtype=np.dtype(column["dtype"]),
-            shape=tuple(column["shape"]),
-            attrs=column["attrs"],
-            sources=tuple(Source(**source) for source in column["sources"]),
-        )
-        for path, column in text["columns"].items()
-    }
-    return Index(columns, text["statics"], text["attrs"])
+        columns = {_path(path): _read_column(column) for path, column in _table(text["columns"]).items()}
+        statics = {_path(path): _segment(name) for path, name in _table(text["statics"]).items()}
+        attrs = {_path(path): _attrs(values) for path, values in _table(text["attrs"]).items()}
+    return Index(columns, statics, attrs)
+
+
+def _read_column(text: Any) -> Column:
+    column, dtype = _table(text), np.dtype(str(text["dtype"]))
+    if dtype.kind not in KINDS:
+        raise ValueError(f"a column of type {dtype}")
+    sources = [(_segment(source["segment"]), _size(source["rows"])) for source in column["sources"]]
+    shape = tuple([_size(number) for number in column["shape"]])
+    return Column(dtype, shape, _attrs(column["attrs"]), tuple([Source(*source) for source in sources]))
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{str(value)[:80]!r} in the index, where a table should be")
+    return value
+
+
+def _attrs(value: Any) -> dict[str, Any]:
+    """Attributes that can be written to another file."""
+    for name, content in _table(value).items():
+        if not name or "\0" in name or np.asarray(content).dtype.kind not in "biufU":
+            raise ValueError(f"{name[:40]!r} = {str(content)[:80]!r} in the index, where an attribute should be")
+    return value
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
+        raise ValueError(f"{str(value)[:80]!r} in the index, where a size should be")
+    return value
+
+
+def _path(value: str) -> str:
+    if "\0" in value or value != "/".join(part for part in value.split("/") if part not in ("", ".", "..")):
+        raise ValueError(f"{value[:80]!r} in the index, where a path should be")
+    return value
+
+
+def _segment(value: Any) -> str:
+    """The name of a segment, which lies in the folder of the run, wherever a damaged index points to."""
+    if value != HERE and (not isinstance(value, str) or re.fullmatch(r"\d{6,18}\.h5", value) is None):
+        raise ValueError(f"{str(value)[:80]!r} in the index, where a segment should be")
+    return value

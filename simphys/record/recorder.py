@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 import warnings
 from collections.abc import Mapping
@@ -65,7 +66,8 @@ class Recorder:
             raise
 
     def _begin(self, kind: str, provenance: Mapping[str, object], scene: Mapping[str, object]) -> None:
-        self._number = max((_number(p.name) for p in self._segments.glob("[0-9]*.h5")), default=0)
+        present = {path.name for path in self._segments.iterdir() if is_segment(path)}
+        self._number = max((_number(name) for name in present | self._index.segments()), default=0)
         text = {n: json.dumps(v) if isinstance(v, Mapping) else v for n, v in provenance.items()}
         # An array of one element: only arrays may have any size under a checksum.
         self._write("", {"kind": kind, **text}, {"scene": [json.dumps(scene)]}, {}, also=_h5md_groups())
@@ -129,7 +131,10 @@ class Recorder:
     def flush(self) -> None:
         """Make every row appended so far durable."""
         if self._tables:
-            index = self._add_rows(list(self._tables.values()))
+            try:
+                index = self._add_rows(list(self._tables.values()))
+            except FileNotFoundError as error:
+                raise self._vanished(error) from error
             # One statement: an interrupt in between would drop or double the rows.
             self._index, self._tables = index, {}
             self._pending_bytes = 0
@@ -190,17 +195,27 @@ class Recorder:
             self.suspend()
 
     def _load_earlier(self, kind: str, resume: bool) -> Index:
-        if not (self.folder / INDEX_NAME).exists():
-            return Index()
-        if not resume:
+        if not resume or not (self.folder / INDEX_NAME).exists():
             require_no_run(self.folder)
+            return Index()
         index = load_index(self.folder / INDEX_NAME)
-        if index.attrs[""].get("kind") != kind:
-            found = f"kind {index.attrs['']['kind']!r}" if "kind" in index.attrs[""] else "no kind"
+        recorded = index.attrs.get("", {}).get("kind")
+        if recorded != kind:
+            found = "no kind" if recorded is None else f"kind {recorded!r}"
             source, constraint = f"output folder {self.folder}", f"must hold a run of kind {kind!r} to resume"
             raise InputError(source, constraint, found, "Choose another output.folder.")
+        self._require_segments(index)
         self._remove_unused(index)  # first, as these files may be what fills a full disk
         return index if index.segments() else self._split(index)
+
+    def _require_segments(self, index: Index) -> None:
+        """Raise StorageError if a segment is missing: what is added now could not be read, nor told from it later."""
+        missing = sorted(name for name in index.segments() if not (self._segments / name).is_file())
+        if missing:
+            raise StorageError(
+                f"{self._segments / missing[0]} is missing, though {self.folder / INDEX_NAME} refers to it, so the run "
+                "cannot be resumed. Restore it from a copy, or begin anew with --overwrite (in Python overwrite=True)."
+            )
 
     def _split(self, index: Index) -> Index:
         """Turn the one file of a complete run into a segment, so that rows can be added; return the new index."""
@@ -272,7 +287,7 @@ class Recorder:
         return [(name, (self._segments / name).stat().st_size) for name in sorted(names, key=_number)]
 
     def _merged(self, absorbed: list[str], datasets: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Read the rows of the segments `absorbed`, and append `datasets` to them."""
+        """Read the rows of the segments `absorbed`, and append `datasets` to them. Errors: InputError for others."""
         parts: dict[str, list[np.ndarray]] = {}
         for segment in absorbed:
             with open_file(self._segments / segment) as file:
@@ -281,6 +296,11 @@ class Recorder:
                         parts.setdefault(path, []).append(file[path][()])
         for path, rows in datasets.items():
             parts.setdefault(path, []).append(rows)
+        for path, arrays in parts.items():
+            found = sorted({f"{array.shape[1:]}" if array.ndim else "a single number" for array in arrays})
+            if len(found) > 1:
+                remedy = "A file in segments/ is damaged: restore it from a copy, or run anew with --overwrite."
+                raise InputError(f"{self.folder}", f"all rows of {path} have one shape", " and ".join(found), remedy)
         return {path: np.concatenate(arrays) for path, arrays in parts.items()}
 
     def _new_segment(self, content: bytes, what: str) -> str:
@@ -292,6 +312,8 @@ class Recorder:
     def _replace(self, path: Path, content: bytes, what: str) -> None:
         try:
             replace_file(path, content)
+        except FileNotFoundError as error:
+            raise self._vanished(error) from error
         except OSError as error:
             safe = {path.rpartition("/")[0]: column.rows for path, column in self._index.columns.items()}
             rows = ", ".join(f"{count} rows of {group}" for group, count in safe.items())
@@ -301,21 +323,52 @@ class Recorder:
                 "Free some space there or choose another output.folder, then resume."
             ) from error
 
+    def _vanished(self, error: FileNotFoundError) -> StorageError:
+        missing = error.filename or error
+        return StorageError(
+            f"{missing} is missing: somebody has removed or moved files of {self.folder} while the run was recorded "
+            "there. Put them back and resume, or begin anew in another output.folder."
+        )
+
     def _remove_unused(self, index: Index) -> None:
         """Delete the segments that the index on disk does not refer to, and half-written files left by a kill."""
         used = index.segments()
-        for path in (*self._segments.glob("[0-9]*.h5"), *self._segments.glob("*.tmp")):
-            if path.name not in used:
+        for path in self._segments.iterdir():
+            if path.name not in used and is_segment(path.with_name(path.name.removesuffix(".tmp"))):
                 path.unlink(missing_ok=True)
 
 
+def is_segment(path: Path) -> bool:
+    """True for a file named like a segment, 000001.h5; others in that folder belong to the user."""
+    return re.fullmatch(r"\d{6,}\.h5", path.name) is not None
+
+
+def _holds_data(segments: Path) -> bool:
+    """True if there are segments, but for one with a scene alone: a run was killed before it had a run.h5."""
+    found = sorted(filter(is_segment, segments.glob("*.h5")))
+    if len(found) != 1:
+        return bool(found)
+    try:
+        with open_file(found[0]) as file:
+            return list(file) != ["scene"]
+    except StorageError:
+        return True
+
+
 def require_no_run(folder: Path) -> None:
-    """Raise InputError if the folder holds a run."""
-    if (folder / INDEX_NAME).exists():
+    """Raise InputError if the folder holds a run, or the segments of one."""
+    try:
+        found = f"{INDEX_NAME} there" if (folder / INDEX_NAME).exists() else ""
+    except OSError as error:  # a name that no folder can have
+        reason, remedy = error.strerror or str(error), "Name another one (output.folder=PATH)."
+        raise InputError(f"output folder {folder}", "must be a folder that can be written", reason, remedy) from error
+    if not found and _holds_data(folder / SEGMENT_FOLDER):
+        found = f"{SEGMENT_FOLDER}/ of a run there, whose {INDEX_NAME} is missing"
+    if found:
         raise InputError(
             f"output folder {folder}",
             "must not hold a run already",
-            f"{INDEX_NAME} there",
+            found,
             "Pass --overwrite (in Python overwrite=True) to replace it, --resume (resume=True) to continue a fit, "
             "or choose another folder: output.folder=PATH (folder=PATH).",
         )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import h5py
 import numpy as np
 
 from simphys.autograd.errors import InputError, StorageError
+from simphys.record.contents import damage_as_errors, require_rows, require_whole
 from simphys.record.index import HERE, INDEX_NAME, SEGMENT_FOLDER, Column, Index, load_index
 from simphys.record.storage import decode, open_file, read_attrs
+from simphys.simulator.views import views
 
 T = TypeVar("T")
 
@@ -50,6 +53,37 @@ class Recording:
 
     def __init__(self, run: str | Path | Store) -> None:
         self._store = FileStore(Path(run)) if isinstance(run, str | Path) else run
+
+    @property
+    def store(self) -> Store:
+        """The storage that it reads from."""
+        return self._store
+
+    def __repr__(self) -> str:
+        with damage_as_errors(self.name, "description"):
+            return views().describe_recording(self)
+
+    def _repr_html_(self) -> str:
+        with damage_as_errors(self.name, "description"):
+            return views().recording_html(self)
+
+    def show(self) -> Any:
+        """Make the report of the run; a notebook shows it with its replay, and `.save(FILE)` writes it."""
+        return views().show_recording(self)
+
+    def plot(self, name: str | None = None) -> Any:
+        """Draw a picture of the run by its name, by default its result; return a matplotlib Figure.
+
+        Errors: InputError with the names that there are.
+        """
+        return views().plot_recording(self, name)
+
+    def animate(self, field: str | None = None) -> Any:
+        """Make the film of the run, of its bodies or of a field on its grid; a notebook plays it, `.save` writes it.
+
+        Errors: InputError without such a motion.
+        """
+        return views().film_recording(self, field)
 
     def __getitem__(self, path: str) -> np.ndarray:
         return self._store.read(path.strip("/"))
@@ -92,18 +126,24 @@ class Recording:
     @property
     def kind(self) -> str:
         """The job that was recorded: "run" or "optimize"."""
-        return str(self.attrs()["kind"])
+        with damage_as_errors(self.name, "the kind"):
+            return str(self.attrs()["kind"])
 
     @property
     def scene(self) -> dict[str, object]:
         """The resolved scene."""
-        return json.loads(self["scene"][0])
+        with damage_as_errors(self.name, "the scene"):
+            found = json.loads(self["scene"][0])
+            if not isinstance(found, dict):
+                raise ValueError(f"{str(found)[:80]!r}, where a table should be")
+            return found
 
     @property
     def provenance(self) -> dict[str, object]:
         """Seed, arch, versions and so on, as given to the Recorder."""
         attrs = {name: value for name, value in self.attrs().items() if name != "kind"}
-        return {n: json.loads(v) if isinstance(v, str) and v.startswith("{") else v for n, v in attrs.items()}
+        with damage_as_errors(self.name, "the provenance"):
+            return {n: json.loads(v) if isinstance(v, str) and v.startswith("{") else v for n, v in attrs.items()}
 
 
 class FileStore:
@@ -111,9 +151,14 @@ class FileStore:
 
     def __init__(self, run: Path) -> None:
         self.name = str(run)
-        self._file = run if run.is_file() else run / INDEX_NAME
+        try:
+            self._file = run if run.is_file() else run / INDEX_NAME
+            is_there = self._file.is_file()
+        except OSError as error:  # a name that no file can have
+            remedy = "Give the output.folder of a run."
+            raise InputError(f"recording {run}", "must be a path", error.strerror or str(error), remedy) from error
         self.folder = self._file.parent
-        if not self._file.is_file():
+        if not is_there:
             found = f"no {INDEX_NAME} there" if run.is_dir() else "no such folder"
             raise InputError(
                 f"recording {run}", "must be the folder of a run", found, "Give the output.folder of a run."
@@ -162,7 +207,7 @@ class FileStore:
             return index.columns[path].rows, *index.columns[path].shape
         if path in index.statics:
             with open_file(self._segment(index.statics[path])) as file:
-                return tuple(self._dataset(file, path).shape)
+                return tuple(self._dataset(file, path).shape)  # of any size: nothing is read
         raise self._no_dataset(index, path)
 
     def _no_dataset(self, index: Index, path: str) -> KeyError:
@@ -171,15 +216,29 @@ class FileStore:
 
     def _read_column(self, column: Column, path: str, every: int) -> np.ndarray:
         """Segment by segment instead of through the virtual dataset, which fills in for missing files silently."""
+        if len(column.sources) == 1:
+            return self._read_segment(column.sources[0].segment, path, slice(0, column.rows, every), column)
+        self._require_room(column, path)
         rows = np.empty((-(-column.rows // every), *column.shape), column.dtype)
         start = 0
         for source in column.sources:
             first = -start % every  # the first of this segment's rows that is taken
             place, end = -(-start // every), -(-(start + source.rows) // every)
             if end > place:
-                rows[place:end] = self._read_segment(source.segment, path, slice(first, source.rows, every))
+                part = slice(first, source.rows, every)
+                rows[place:end] = self._read_segment(source.segment, path, part, column)
             start += source.rows
         return rows
+
+    def _require_room(self, column: Column, path: str) -> None:
+        """Raise StorageError before memory is asked for that segments, which are not compressed, cannot fill."""
+        files = [self._segment(name) for name in {source.segment for source in column.sources}]
+        wanted = column.rows * math.prod(column.shape) * column.dtype.itemsize
+        if all([file.is_file() for file in files]) and wanted > sum([file.stat().st_size for file in files]):
+            raise StorageError(
+                f"{self._file} is damaged: {path} has {column.rows} rows there, more than its segments can hold. "
+                "Restore it from a copy or run again."
+            )
 
     def _read_row(self, index: Index, path: str, number: int) -> np.ndarray:
         rows, place = self._shape(index, path)[0], number
@@ -187,11 +246,12 @@ class FileStore:
             raise row_error(path, self.name, rows, number)
         if path in index.statics:
             return self._read_segment(index.statics[path], path, number)
-        for source in index.columns[path].sources:
+        column = index.columns[path]
+        for source in column.sources:
             if place < source.rows:
                 break
             place -= source.rows
-        return self._read_segment(source.segment, path, place)
+        return self._read_segment(source.segment, path, place, column)
 
     def _read_attrs(self, index: Index, path: str) -> dict[str, object]:
         if path in index.statics:
@@ -203,18 +263,30 @@ class FileStore:
             return dict(index.attrs.get(path, {}))
         raise KeyError(f"{self.name} holds no {path!r}")
 
-    def _read_segment(self, segment: str, path: str, rows: int | slice | tuple[()] = ()) -> np.ndarray:
+    def _read_segment(
+        self, segment: str, path: str, rows: int | slice | tuple[()] = (), column: Column | None = None
+    ) -> np.ndarray:
         with open_file(self._segment(segment)) as file:
-            return decode(np.asarray(self._dataset(file, path)[rows]))
+            dataset = self._dataset(file, path)
+            require_whole(dataset)
+            if column is not None:
+                require_rows(dataset, column, rows)
+            return decode(np.asarray(dataset[rows]))
 
     def _segment(self, name: str) -> Path:
         return self._file if name == HERE else self.folder / SEGMENT_FOLDER / name
 
     def _dataset(self, file: h5py.File, path: str) -> h5py.Dataset:
-        """FileNotFoundError where the file refers to another one: it was complete, and has been resumed since."""
-        if isinstance(file.get(path, getlink=True), h5py.ExternalLink) or file[path].is_virtual:
-            raise FileNotFoundError(self._file)
-        return file[path]
+        """Find a dataset, whose own file holds it.
+
+        FileNotFoundError where the file refers to another one: it was complete, and has been resumed since.
+        """
+        parts = path.split("/")
+        links = [file.get("/".join(parts[: depth + 1]), getlink=True) for depth in range(len(parts))]
+        found = None if any([isinstance(link, h5py.ExternalLink) for link in links]) else file[path]
+        if found is None or (isinstance(found, h5py.Dataset) and found.is_virtual):
+            raise FileNotFoundError(f"the file to which {path} of {self._file} is a link,")
+        return found
 
 
 def row_error(path: str, name: str, rows: int, number: int) -> IndexError:

@@ -20,7 +20,7 @@ CHUNK_BYTES = 1 << 20
 COMPACT_BYTES = 60_000  # HDF5 keeps up to 64 kB inside the (checksummed) object header
 # The first HDF5 with virtual datasets is also the first whose every metadata block carries a checksum.
 LIBRARY_VERSIONS = ("v110", "v110")
-DAMAGE = (OSError, RuntimeError, KeyError, ValueError)  # the errors of h5py on a damaged file
+STORED: dict[str, Any] = {"compression": "gzip", "compression_opts": 0}
 
 
 def build_file(fill: Callable[[h5py.File], None]) -> bytes:
@@ -38,18 +38,19 @@ def open_file(path: Path) -> Iterator[h5py.File]:
 
     HDF5 reads through a Python file, as its own would take locks and fail beside other open handles of the same file.
     """
+    if not path.exists():
+        raise FileNotFoundError(path)
     try:
+        if not path.is_file():  # a pipe would be waited for
+            raise OSError("not a file")
         raw = path.open("rb")
-    except FileNotFoundError:
-        raise FileNotFoundError(path) from None
-    try:
         with raw, h5py.File(raw, "r") as file:
             yield file
-    except FileNotFoundError:  # raised by the caller, about another file
+    except (FileNotFoundError, StorageError):  # raised by the caller, about another file
         raise
-    except DAMAGE as error:
+    except Exception as error:  # what HDF5 raises on a damaged file is not documented
         raise StorageError(
-            f"{path} cannot be read: the file is damaged or is no recording ({error}). "
+            f"{path} cannot be read: the file is damaged or is no recording ({' '.join(str(error).split())[:300]}). "
             "Restore it from a copy or run again; the other files of the run are not affected."
         ) from error
 
@@ -185,9 +186,13 @@ def create_dataset(file: h5py.File, path: str, array: np.ndarray, attrs: Mapping
 
 
 def create_rows(file: h5py.File, path: str, shape: tuple[int, ...], dtype: np.dtype) -> h5py.Dataset:
-    """Create a dataset with checksums, to be filled: chunks of about 1 MiB along its first axis. Its size is not 0."""
+    """Create a dataset with checksums, to be filled: chunks of about 1 MiB along its first axis. Its size is not 0.
+
+    HDF5's checksum of zeros is zero, so that a chunk of zeros, all that a disk may have left, passes it. So chunks are
+    streams of zlib (level 0: stored, not compressed), which begin with a header.
+    """
     rows = max(1, min(shape[0], CHUNK_BYTES // max(1, math.prod(shape[1:]) * dtype.itemsize)))
-    return file.create_dataset(path, shape=shape, dtype=dtype, chunks=(rows, *shape[1:]), fletcher32=True)
+    return file.create_dataset(path, shape=shape, dtype=dtype, chunks=(rows, *shape[1:]), fletcher32=True, **STORED)
 
 
 def write_attrs(target: h5py.HLObject, attrs: Mapping[str, object]) -> None:

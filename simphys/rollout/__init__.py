@@ -24,7 +24,7 @@ from .generated import engine_of
 from .inputs import Keep, read_inputs, resolve_fields, resolve_keep
 from .nested import run_nested
 from .plan import Plan
-from .run import Progress
+from .run import Progress, require_numbers
 from .stream import stream
 from .trajectory import LIMIT, BlowUp, Running, StateAdjoint, Trajectory
 
@@ -71,6 +71,7 @@ def rollout(
     if mode not in get_args(Mode):
         raise InputError("rollout, mode", "it is fused, step or nested", mode, "Pass one of these.")
     inputs = read_inputs(model, params, state, control, steps)
+    require_numbers(inputs)
     kept = resolve_keep(keep, steps)
     if mode == "fused":
         request = Request(

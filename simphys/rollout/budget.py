@@ -17,6 +17,7 @@ _UNITS |= {(prefix + "iB").lower(): 1024**power for power, prefix in enumerate(_
 _REMEDY = 'Write "all", a size such as "2GB", "500 MB" or "1.5GiB", a float in (0, 1] of the free memory, or bytes.'
 
 _MEMINFO = Path("/proc/meminfo")
+_STATM = Path("/proc/self/statm")
 _CONTAINER = Path("/sys/fs/cgroup")
 
 
@@ -40,7 +41,7 @@ def measure_free() -> int:
     try:
         found = re.search(r"^MemAvailable:\s+(\d+) kB$", _MEMINFO.read_text(), re.MULTILINE)
         if found:
-            return min([int(found[1]) * 1024, *_left_to_container()])
+            return min([int(found[1]) * 1024, *_left_to_container(), *_left_to_process()])
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, AttributeError) as error:
         raise InputError(
@@ -66,6 +67,16 @@ def _of_text(memory: str) -> int:
     if size < 1:
         raise InputError("memory", "the budget is a size with a unit", memory, _REMEDY)
     return size
+
+
+def _left_to_process() -> list[int]:
+    """Bytes left below the limit of this process's address space (ulimit -v), if there is one."""
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return []
+    return [max(0, limit - int(_STATM.read_text().split()[0]) * resource.getpagesize())]
 
 
 def _left_to_container() -> list[int]:

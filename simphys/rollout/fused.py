@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -76,7 +76,7 @@ class Request:
         fixed += sum([tensor.data.nbytes for tensor, need in needed if need])  # gradients
         if self.adjoint is not None:
             fixed += inputs.state_bytes(inputs.steps + 1)
-        dense = self.running is not None or self.adjoint is not None or bool(self.keep[0] != inputs.steps)
+        dense = self.adjoint is not None or not self.needs_end_only
         sparse = engine.sparse_adjoints and self.running is None and self.adjoint is None
 
         def segment_bytes(steps: int) -> int:
@@ -93,6 +93,9 @@ class Request:
             )
 
         if self.running is None and not engine.needs_states:
+            rolling = replace(self.plan_forward(engine), strategy="stateless", predicted_bytes=fixed + segment_bytes(0))
+            if rolling.rolls and not dense and (self.memory is None or rolling.predicted_bytes <= self.memory):
+                return engine, rolling
             return engine, self._plan_without_states("stateless", segment_bytes, fixed) or plan_with_states()
         tape = engine.tape_bytes(inputs.steps) if self.running is None else None
         rebuilt = None if tape is None else self._plan_without_states("rebuilt", segment_bytes, fixed + tape)
@@ -103,6 +106,17 @@ class Request:
         except InputError:
             return engine, rebuilt
         return engine, min(stored, rebuilt, key=lambda plan: plan.recomputed_steps)
+
+    @property
+    def needs_end_only(self) -> bool:
+        """True if the results need no state but the last one."""
+        return self.running is None and bool(self.keep[0] == self.inputs.steps)
+
+    def plan_forward(self, engine: Engine) -> Plan:
+        """Plan a forward sweep that stores nothing for backward."""
+        if engine.segments_roll and self.needs_end_only:
+            return Plan(steps=self.inputs.steps, block=self.inputs.steps, checkpoints=0, predicted_bytes=0, rolls=True)
+        return plan_forward(self.inputs)
 
     def _plan_without_states(
         self, strategy: Literal["stateless", "rebuilt"], segment_bytes: Callable[[int], int], fixed: int
@@ -159,8 +173,10 @@ class Rollout(Function):
             if request.running_sum is not None:
                 request.running_sum.check()
         else:
-            engine, plan = request.make_engine(), plan_forward(inputs)
-        sweep = Sweep(engine, plan, Monitor(inputs, request.limit, request.on_progress), inputs.start())
+            engine = request.make_engine()
+            plan = request.plan_forward(engine)
+        monitor = Monitor(inputs, request.limit, request.on_progress, rolls=plan.rolls)
+        sweep = Sweep(engine, plan, monitor, inputs.start())
         results = Results(inputs, request.keep, request.running_sum, request.fields)
         results.set_start(sweep.start)
         for first, count, segment in sweep.forward(keep=recorded):

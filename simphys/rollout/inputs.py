@@ -45,7 +45,8 @@ class Inputs:
     @cached_property
     def param_shapes(self) -> dict[str, Shape]:
         """Shape of each parameter without a batch axis, in the order of their Tensors."""
-        return {name: self.model.param_shapes()[name] for name in self.params.names()}
+        shapes = self.model.param_shapes()
+        return {name: shapes[name] for name in self.params.names()}
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..autograd.errors import InputError
+from ..autograd.look.html import html_table
 from . import schedule
 from .budget import format_size
 
@@ -33,6 +34,8 @@ class Plan:
     """Peak memory [B] of forward and backward."""
     strategy: Strategy = "stored"
     """Source of the states in the reverse sweep."""
+    rolls: bool = False
+    """True if the segment holds one state at a time, which nothing but the next step and the end reads."""
 
     @property
     def kind(self) -> Kind:
@@ -84,6 +87,16 @@ class Plan:
         return f"{self.kind}: {stored}, {predicted}, {_cost(self)}"
 
     __str__ = describe
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("kind", self.kind),
+            ("steps", f"{self.steps:,}, in blocks of {self.block:,}"),
+            ("checkpoints", str(self.checkpoints)),
+            ("predicted peak", format_size(self.predicted_bytes)),
+            ("steps computed again", f"{self.recomputed_steps:,}"),
+        ]
+        return html_table("Plan of a rollout's backward pass", ("", ""), rows)
 
 
 def make_plan(

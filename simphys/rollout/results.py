@@ -40,7 +40,11 @@ class Results:
 
     def add_block(self, engine: Engine, segment: Any, first: int, count: int) -> None:
         """Collect the states first + 1 ... first + count from rows 1 ... count of a segment."""
-        for begin, end in split_pieces(first, first + count, self.inputs.piece):
+        start = first
+        if self.running is None:  # skip pieces before the first kept state
+            kept = self.keep[np.searchsorted(self.keep, first, side="right") :][:1]
+            start = min([first + count, *(kept - 1).tolist()])
+        for begin, end in split_pieces(start, first + count, self.inputs.piece):
             if found := find_rows(self.keep, begin, end, zero=first):
                 places, rows = found
                 read = engine.read(segment, rows, self._states.keys())

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.errors import UnphysicalValue
 from ..simulator import Array, Arrays, Engine
+from ..simulator.arrays import element_name
 from . import schedule
 from .inputs import Inputs
 from .plan import Plan
@@ -19,12 +21,34 @@ CHECK_PART = 0.01
 """Largest fraction of the time that checks for a blow-up may take; above it they become rarer."""
 FIRST_CHECK = 64
 """Smallest number of steps before the first check for a blow-up."""
+SEARCH_STEPS = 8
+"""Number of steps that are computed again at once to find where a motion blew up."""
 FIRST_NUMBERS = 2**19
 """Smallest number of computed values before the first check: some milliseconds, much more than launch and check take.
 """
 
 Progress = Callable[[int, int], None]
 """`on_progress(step, steps)`: called now and then while a rollout runs forward."""
+
+
+def require_numbers(inputs: Inputs) -> None:
+    """Raise BlowUp, of step 0, for a start that is not finite, and UnphysicalValue for NaN in another input.
+
+    Kernels compare, and choose the smaller of two: a motion may well look finite, as if a NaN were not there.
+    """
+    start = {name: values[:, None] for name, values in inputs.start().items()}
+    found = find_bad_value(start, float(np.finfo(inputs.dtype).max))
+    if found is not None:
+        before = {name: np.array(values[found.member, 0]) for name, values in start.items()}
+        raise make_blow_up(inputs, found, step=0, before=before)
+    others = {f"params.{name}": values for name, values in inputs.params.arrays().items()}
+    if inputs.control is not None:
+        others["control"] = inputs.control.data
+    for name, values in others.items():
+        if values.size and np.isnan(values.min()):
+            index = tuple(np.argwhere(np.isnan(values))[0].tolist())
+            found_there = f"{element_name(name, index)} = nan"
+            raise UnphysicalValue(f"rollout, {name}", "all values are numbers", found_there, "Correct its computation.")
 
 
 @dataclass
@@ -35,6 +59,8 @@ class Monitor:
     limit: float | None
     """Largest magnitude that counts as finite; None for no check."""
     on_progress: Progress | None = None
+    rolls: bool = False
+    """True if segments hold the last state alone, see `Plan.rolls`."""
     reached: int = 0
     """Last step up to which the motion is known to be sound."""
 
@@ -51,8 +77,8 @@ class Monitor:
             began = time.perf_counter()
             engine.advance(segment, first=first, start=done, steps=piece)
             middle = time.perf_counter()
-            last = engine.read(segment, [done + piece])
-            self._check(last, engine, segment, first, done, piece)
+            before, last = last, engine.read(segment, [done + piece])
+            self._check(before, last, engine, segment, first, done, piece)
             done += piece
             self.reached = first + done
             if self.on_progress is not None:
@@ -61,10 +87,37 @@ class Monitor:
                 self.every *= 2
         return last
 
-    def _check(self, last: Arrays, engine: Engine, segment: Any, first: int, start: int, piece: int) -> None:
-        """Check the last state; if it is bad, search for the first bad state and raise BlowUp."""
+    def _check(
+        self, before: Arrays, last: Arrays, engine: Engine, segment: Any, first: int, start: int, piece: int
+    ) -> None:
+        """Check the last state; if it is bad, search for the first bad state and raise BlowUp.
+
+        `before` is the last state of the piece before, empty at the start.
+        """
         if self.limit is None or find_bad_value(last, self.limit) is None:
             return
+        if self.rolls:
+            self._search_again(engine, {name: values[:, 0] for name, values in before.items()}, first + start, piece)
+        self._search(engine, segment, first, start, piece)
+
+    def _search_again(self, engine: Engine, state: Arrays, first: int, steps: int) -> None:
+        """Compute the steps from a sound state again, in a segment that stores them, and search there.
+
+        `state` is empty at the start of the horizon.
+        """
+        state = state or self.inputs.start()
+        segment = engine.segment(SEARCH_STEPS)
+        for begin, count in split_blocks(steps, SEARCH_STEPS):
+            engine.load(segment, state)
+            engine.advance(segment, first=first + begin, start=0, steps=count)
+            last = engine.read(segment, [count])
+            if self.limit is not None and find_bad_value(last, self.limit) is not None:
+                self._search(engine, segment, first + begin, 0, count)
+            state = {name: values[:, 0] for name, values in last.items()}
+
+    def _search(self, engine: Engine, segment: Any, first: int, start: int, piece: int) -> None:
+        """Search for the first bad state, and raise BlowUp."""
+        assert self.limit is not None, "a bad state was found"
         end = start + piece + 1
         found = None
         for begin in range(start, end, self.inputs.piece):
@@ -105,7 +158,7 @@ class Sweep:
         self.start = start
         self.current = start
         """State at the sweep's current position, [B, *shape]."""
-        self._segment = engine.segment(min(plan.block, plan.steps))
+        self._segment = engine.segment(0 if plan.rolls else min(plan.block, plan.steps))
         self._tape = engine.tape(plan.steps) if plan.strategy == "rebuilt" else None
         self._checkpoints: dict[int, Arrays] = {}
         self._ready = False  # True if everything is as the forward sweep left it
@@ -145,7 +198,7 @@ class Sweep:
 
     def whole_horizon(self) -> tuple[int, int, Any] | None:
         """Return the horizon as one block if all its states are stored, else None."""
-        return self._block(0) if self._ready and self.plan.blocks == 1 else None
+        return self._block(0) if self._ready and self.plan.blocks == 1 and not self.plan.rolls else None
 
     def _execute(self, action: schedule.Action) -> None:
         match action:

@@ -58,7 +58,7 @@ class RunningSum:
         batched = self.inputs.batch is not None
         record = self.inputs.state.replace(
             **{
-                name: Tensor(np.ascontiguousarray(a if batched else a[0])).requires_grad_(requires_grad)
+                name: Tensor(np.array(a if batched else a[0], order="C")).requires_grad_(requires_grad)
                 for name, a in states.items()
             }
         )

@@ -11,6 +11,8 @@ import numpy as np
 from ..autograd import Tensor
 from ..autograd.errors import InputError
 from ..simulator import Array
+from ..simulator.summary import describe_record
+from ..simulator.views import views
 from .plan import Plan
 
 LIMIT = 1e100
@@ -33,7 +35,7 @@ class StateAdjoint:
         self.__dict__[name] = value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trajectory:
     """States of a rollout, part of the graph. Fields of `states` are attributes too: `trajectory.position`."""
 
@@ -51,6 +53,24 @@ class Trajectory:
     """Adjoint of the state at every step, [steps + 1, *shape], filled by backward, if it was requested."""
     plan: Plan | None = None
     """Plan of the memory for backward; None if nothing is stored for backward."""
+    source: Any = None
+    """The scene that was simulated, which films need; None for a rollout of a model alone."""
+
+    def __repr__(self) -> str:
+        head = f"Trajectory of {self.horizon:,} steps, {len(self.steps):,} states"
+        plan = [] if self.plan is None else [f"  for backward  {self.plan}"]
+        return "\n".join([describe_record(head, self.states.arrays()), *plan])
+
+    def plot(self, field: str | None = None) -> Any:
+        """Draw a field over the steps, by default the first one; return a matplotlib Figure. Errors: InputError."""
+        return views().plot_trajectory(self, field)
+
+    def animate(self, field: str | None = None) -> Any:
+        """Make the film of the motion, of bodies or of a field on a grid; a notebook plays it, `.save(FILE)` writes it.
+
+        Errors: InputError for a rollout of a model alone, or without such a motion.
+        """
+        return views().film_trajectory(self, field)
 
     def __getattr__(self, name: str) -> Tensor:
         states = self.__dict__.get("states")

@@ -8,14 +8,14 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.experiment.scene import Scene
-from simphys.record import RunRecorder
+from simphys.record import AnyRecorder
 from simphys.rollout import BlowUp
 
 ADJOINT_BYTES = 1 << 30
 """Largest gradient along time that is recorded."""
 
 
-def record_adjoint(recorder: RunRecorder, scene: Scene) -> None:
+def record_adjoint(recorder: AnyRecorder, scene: Scene) -> None:
     """Record the gradient of the loss with respect to every `output.every`-th state.
 
     Nothing is recorded if that takes more than ADJOINT_BYTES or does not fit into runtime.memory. Errors: BlowUp.

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from simphys import optimize
+from simphys.assess import Uncertainty, estimate_uncertainty
 from simphys.autograd.errors import InputError
 from simphys.experiment.objective import SceneObjective
 
 RANK_CHECK_UNKNOWNS = 200
 """Largest number of unknowns whose Jacobian is computed to see whether the data determine them."""
+RANK_CHECK_PARTS = (1 / 2, 1 / 4, 1 / 8)
+"""Parts of the horizon that may determine the unknowns in place of all of it, where a fit goes in stages."""
 LEAST_SQUARES_UNKNOWNS = 2000
 """Largest number of unknowns for which least_squares may compute Jacobians."""
 
@@ -29,27 +33,39 @@ class Estimate:
     """Standard error of the value; NaN if there is none."""
     note: str
     """Reason why there is no standard error; empty if there is one, or none was computed."""
+    robust_error: float = math.nan
+    """Standard error that allows for residuals correlated in time; NaN if there is none."""
+    half_step_change: float = math.nan
+    """Change of the value by half the time step, to first order; NaN if not computed."""
 
 
-def make_estimates(objective: SceneObjective, result: optimize.Result) -> tuple[Estimate, ...]:
-    """Make the table of a fit: a row for each entry of theta."""
-    unknowns, config = objective.unknowns, objective.scene.config
-    observed = objective.scene.observations is not None
-    errors, notes = np.full(result.theta.size, np.nan), [""] * result.theta.size
+def find_uncertainty(objective: SceneObjective, result: optimize.Result) -> tuple[Uncertainty | None, str]:
+    """Estimate the errors of a fit; None, and the reason if it is not plain, where there are none."""
+    observed = objective.scene.measured
     if observed and len(objective.labels) > RANK_CHECK_UNKNOWNS:
-        notes = ["too many unknowns"] * result.theta.size
-    elif objective.scene.lowpass is not None:
-        notes = ["filtered misfits"] * result.theta.size  # their noise is no longer independent
-    elif observed and config.optimizer.smoothing is not None:
-        notes = ["smoothed loss"] * result.theta.size  # its minimum is not that of the squares
-    elif observed and objective.has_residuals and result.status in ("converged", "iteration limit"):
-        active = optimize.active_bounds(result.theta, objective.lower, objective.upper)
-        found = optimize.standard_errors(
-            objective.jacobian(result.theta), objective.residuals(result.theta), active=active
-        )
-        derivative = unknowns.natural_derivative(result.theta)
-        errors = found.values * np.abs(derivative)
-        notes = ["smooth" if lost else note for lost, note in zip(np.isnan(derivative), found.notes, strict=True)]
+        return None, "too many unknowns"
+    if objective.scene.lowpass is not None:
+        return None, "filtered misfits"  # their noise is no longer independent
+    if observed and objective.scene.config.optimizer.smoothing is not None:
+        return None, "smoothed loss"  # its minimum is not that of the squares
+    if observed and objective.has_residuals and result.status in ("converged", "iteration limit"):
+        return estimate_uncertainty(objective, result.theta), ""
+    return None, ""
+
+
+def make_estimates(
+    objective: SceneObjective, result: optimize.Result, uncertainty: Uncertainty | None, reason: str
+) -> tuple[Estimate, ...]:
+    """Make the table of a fit: a row for each entry of theta; `reason`: why there is no uncertainty."""
+    unknowns = objective.unknowns
+    errors = robust = change = np.full(result.theta.size, np.nan)
+    notes = [reason] * result.theta.size
+    if uncertainty is not None:
+        derivative = uncertainty.natural_derivative
+        errors, robust = (each * np.abs(derivative) for each in (uncertainty.standard.values, uncertainty.robust))
+        change = uncertainty.half_step * derivative
+        told = zip(np.isnan(derivative), uncertainty.standard.notes, strict=True)
+        notes = ["smooth" if lost else note for lost, note in told]
     columns = (
         objective.labels,
         unknowns.units,
@@ -57,24 +73,36 @@ def make_estimates(objective: SceneObjective, result: optimize.Result) -> tuple[
         unknowns.natural(result.theta),
         errors,
         notes,
+        robust,
+        change,
     )
     return tuple(
-        Estimate(label, unit, float(start), float(value), float(error), note)
-        for label, unit, start, value, error, note in zip(*columns, strict=True)
+        Estimate(label, unit, float(start), float(value), float(error), note, float(robust_error), float(half))
+        for label, unit, start, value, error, note, robust_error, half in zip(*columns, strict=True)
     )
 
 
 def require_determined(objective: SceneObjective) -> None:
     """Raise InputError if a measurement does not determine all unknowns at their start.
 
-    Nothing is checked where a Jacobian is too large, not available, or no judge of the loss (a smoothed one).
+    A fit in stages is judged by the first part of the horizon that determines them: over all of a chaotic motion one
+    direction outgrows all others. Nothing is checked where a Jacobian is too large, not available, or no judge of the
+    loss (a smoothed one).
     """
     scene = objective.scene
-    if scene.observations is None or scene.config.optimizer.smoothing is not None:
+    if not scene.measured or scene.config.optimizer.smoothing is not None:
         return
-    if len(objective.labels) <= RANK_CHECK_UNKNOWNS and objective.has_residuals:
-        precision: Any = scene.config.runtime.precision
-        optimize.rank_report(objective.jacobian(objective.start), objective.labels, precision=precision).require_full()
+    if len(objective.labels) > RANK_CHECK_UNKNOWNS or not objective.has_residuals:
+        return
+    precision: Any = scene.config.runtime.precision
+
+    def find_rank(of: SceneObjective) -> optimize.RankReport:
+        return optimize.rank_report(of.jacobian(of.start), of.labels, precision=precision)
+
+    whole = find_rank(objective)
+    shorter = RANK_CHECK_PARTS if scene.config.optimizer.horizon != "full" else ()
+    if not whole.full and not any(find_rank(objective.until(part)).full for part in shorter):
+        whole.require_full()
 
 
 def require_feasible_jacobians(objective: SceneObjective) -> None:

@@ -13,15 +13,27 @@ from simphys import optimize
 from simphys._version import __version__
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
+from simphys.experiment import sensors
 from simphys.experiment.observe_field import FieldObservations
 from simphys.experiment.scene import Scene
 from simphys.experiment.setup import Measurement
-from simphys.record import MemoryRecorder, Recorder, Recording, RunRecorder
+from simphys.record import (
+    AnyRecorder,
+    MemoryRecorder,
+    PartRecorder,
+    Recorder,
+    Recording,
+    RunRecorder,
+    damage_as_errors,
+    name_group,
+)
 from simphys.scenefile import from_dict, to_dict
 
 from .estimates import Estimate
 from .truths import TruthError
 
+CERTIFICATE = "certificate.txt"
+"""File in the folder of a run that holds the text of its scene's certificate, if one was saved."""
 OBSERVED_FIELD = "field_observations"
 """Group in which a measured field is recorded."""
 
@@ -49,7 +61,11 @@ def require_same_run(scene: Scene, folder: Path) -> None:
     """Raise InputError unless a resumed run is of the same scene; only its folder and length may differ."""
     if not (folder / "run.h5").exists():
         return
-    recording = Recording(folder)
+    with damage_as_errors(str(folder), "resume"):
+        _compare(scene, folder, Recording(folder))
+
+
+def _compare(scene: Scene, folder: Path, recording: Recording) -> None:
     recorded, present = to_dict(from_dict(recording.scene)), to_dict(scene.config)  # with the present defaults
     for section in sorted({*recorded, *present} - {"output"}):
         one, other = recorded.get(section), present.get(section)
@@ -64,9 +80,15 @@ def require_same_run(scene: Scene, folder: Path) -> None:
                 f"[{section}] {other}, recorded was {one}",
                 "Undo that change, or begin a new run with --overwrite or another output.folder.",
             )
-    if (seen := scene.observations) is None:
-        return
+    for part in scene.parts:
+        if part.observations is not None:
+            prefix = f"{name_group(part.name)}/" if part.name else ""
+            _require_same_measurement(recording, prefix, part.observations, folder)
+
+
+def _require_same_measurement(recording: Recording, prefix: str, seen: Measurement, folder: Path) -> None:
     seen, group = seen.rows_first(), OBSERVED_FIELD if isinstance(seen, FieldObservations) else "observations"
+    group = prefix + group
     if group in recording:
         for name, values in (("time", seen.times), ("value", seen.values), ("weight", seen.weights)):
             if not np.array_equal(recording[f"{group}/{name}"], values):
@@ -91,8 +113,15 @@ class RecorderLog:
 
     def rows(self, kind: str) -> Sequence[dict[str, np.ndarray]]:
         columns = {name: self._recording[f"{kind}/{name}"] for name in self._recording.keys(kind)}
-        count = len(next(iter(columns.values()))) if columns else 0
+        count = min([len(column) for column in columns.values()], default=0)
         return [{name: column[row] for name, column in columns.items()} for row in range(count)]
+
+    def discard_matrices(self) -> None:
+        """Delete the residuals and Jacobians of all evaluations, which are large, and of use for a resume only."""
+        self._recorder.flush()  # only what is on disk is found by its name
+        for stage in self._recording.keys("evaluations"):
+            for kind in ("residuals", "jacobian"):
+                self._recorder.discard(f"evaluations/{stage}/{kind}")
 
     def append(self, kind: str, **arrays: np.ndarray) -> None:
         if any([np.size(array) == 0 for array in arrays.values()]):  # the horizon ends before the first observation
@@ -114,6 +143,7 @@ def make_iteration_writer(
         seen += 1
         if seen > present:
             by_frequency: dict[str, Any] = {} if record.lowpass is None else {"lowpass": record.lowpass}
+            slope: dict[str, Any] = {} if record.gradient is None else {"gradient": record.gradient}
             recorder.append(
                 "iterations",
                 index=record.index,
@@ -123,6 +153,7 @@ def make_iteration_writer(
                 gradient_norm=record.gradient_norm,
                 step_length=record.step_length,
                 theta=record.theta,
+                **slope,
                 **by_frequency,
                 **({} if record.mixture is None else asdict(record.mixture)),
             )
@@ -144,6 +175,7 @@ def write_unknowns(
             "loss": result.loss,
             **({} if result.mixture is None else {"plain_loss": result.mixture.plain_loss}),
             "failed_trials": result.failed_trials,
+            "evaluations": result.evaluations,
             **{f"{each.label}: relative error of the start": each.start for each in errors},
             **{f"{each.label}: relative error": each.value for each in errors},
         },
@@ -152,6 +184,8 @@ def write_unknowns(
         start=[row.start for row in table],
         value=[row.value for row in table],
         standard_error=[row.standard_error for row in table],
+        robust_error=[row.robust_error for row in table],
+        half_step_change=[row.half_step_change for row in table],
     )
 
 
@@ -164,7 +198,8 @@ def find_unit(scene: Scene, field: str) -> str:
     if isinstance(seen, FieldObservations):
         found = seen.unit or None if seen.field == field else None
     else:
-        found = next((c.unit for c in (seen.channels if seen else ()) if c.field == field and c.unit), None)
+        channels = [c for c in (seen.channels if seen else ()) if c.kind == "component" and c.field == field]
+        found = next((c.unit for c in channels if c.unit), None)
     if found is None and scene.grid is not None:
         found = scene.grid.fields.get(field)
     if found is None:
@@ -183,7 +218,7 @@ def find_group(scene: Scene, field: str) -> str:
     return f"particles/nodes/{field}" if is_of_bodies else f"fields/{field}"
 
 
-def write_grid(recorder: RunRecorder, scene: Scene) -> None:
+def write_grid(recorder: AnyRecorder, scene: Scene) -> None:
     """Record the places of the cells of the scene's grid, and the parameters that have a number for each cell."""
     if (grid := scene.grid) is None:
         return
@@ -192,6 +227,7 @@ def write_grid(recorder: RunRecorder, scene: Scene) -> None:
         "cells": list(grid.cells),
         "spacing": grid.spacing,
         "offset": grid.offset,
+        "depth": grid.depth,
         "fields": names,
         "units": [grid.fields[name] for name in names],
     }
@@ -202,12 +238,21 @@ def write_grid(recorder: RunRecorder, scene: Scene) -> None:
         recorder.write("parameters", units={name: grid.fields[name] for name in params}, **params)
 
 
-def write_observations(recorder: RunRecorder, seen: Measurement) -> None:
+def recorders_of_parts(recorder: RunRecorder, scene: Scene) -> list[tuple[AnyRecorder, Scene]]:
+    """Pair each experiment with a recorder below its own group; a single one with the recorder itself."""
+    if not scene.experiments:
+        return [(recorder, scene)]
+    return [(PartRecorder(recorder, name_group(part.name)), part) for part in scene.experiments]
+
+
+def write_observations(recorder: AnyRecorder, seen: Measurement) -> None:
     """Record the measurement; a whole field in the order of recorded states: times first, members second."""
     if isinstance(seen, FieldObservations):
         moved = seen.rows_first()
         units = {"time": "s", "value": seen.unit}
         arrays = {"time": moved.times, "value": moved.values, "weight": moved.weights}
+        if moved.validation is not None:
+            arrays["validation_weight"] = moved.validation
         recorder.write(OBSERVED_FIELD, attrs={"field": seen.field, "unit": seen.unit}, units=units, **arrays)
         return
     attrs = {
@@ -216,10 +261,11 @@ def write_observations(recorder: RunRecorder, seen: Measurement) -> None:
         "fields": [c.field for c in seen.channels],
         "components": [",".join(map(str, c.component)) for c in seen.channels],
     }
-    recorder.write("observations", attrs=attrs, time=seen.times, value=seen.values, weight=seen.weights)
+    unseen: dict[str, Any] = {} if seen.validation is None else {"validation_weight": seen.validation}
+    recorder.write("observations", attrs=attrs, time=seen.times, value=seen.values, weight=seen.weights, **unseen)
 
 
-def write_fit(recorder: RunRecorder, scene: Scene, predicted: np.ndarray) -> dict[str, float]:
+def write_fit(recorder: AnyRecorder, scene: Scene, predicted: np.ndarray) -> dict[str, float]:
     """Record predictions of the channels [N, C], or of a measured field [N, members, *shape].
 
     Returns the root mean square residual of each channel, and of all channels if they share a unit; or of the field.
@@ -230,16 +276,30 @@ def write_fit(recorder: RunRecorder, scene: Scene, predicted: np.ndarray) -> dic
     if isinstance(seen, FieldObservations):
         moved = seen.rows_first()
         recorder.write("field_fit", time=seen.times, predicted=predicted)
-        there = moved.weights > 0
-        return {seen.field: float(np.sqrt(np.mean((moved.values - predicted) ** 2, where=there)))}
+        difference = moved.values - predicted
+        rmse = {seen.field: _root_mean_square(difference, moved.weights)}
+        if moved.validation is not None:
+            rmse[f"{seen.field}, held out"] = _root_mean_square(difference, moved.validation)
+        return rmse
     counts = seen.weights > 0
-    residual = np.where(counts, seen.values - predicted, np.nan)
-    recorder.write("fit", time=seen.times, predicted=predicted, residual=residual)
-    each = np.sqrt(np.mean(residual**2, axis=0, where=counts))
-    rmse = {c.label: float(value) for c, value in zip(seen.channels, each, strict=True)}
+    difference = seen.values - predicted
+    residual = np.where(counts, difference, np.nan)
+    of_state = [sensors.shows_component(scene, place) for place in range(len(seen.channels))]
+    recorder.write("fit", attrs={"of_state": of_state}, time=seen.times, predicted=predicted, residual=residual)
+    shown = [c for c in range(len(seen.channels)) if counts[:, c].any()]  # others are held out as a whole
+    rmse = {seen.channels[c].label: _root_mean_square(difference[:, c], seen.weights[:, c]) for c in shown}
     if len(rmse) > 1 and len({c.unit for c in seen.channels}) == 1:
         rmse["all channels"] = float(np.sqrt(np.mean(residual**2, where=counts)))
+    if seen.validation is not None:
+        for c, channel in enumerate(seen.channels):
+            rmse[f"{channel.label}, held out"] = _root_mean_square(difference[:, c], seen.validation[:, c])
     return rmse
+
+
+def _root_mean_square(difference: np.ndarray, weights: np.ndarray) -> float:
+    """Root mean square of the samples that have a weight; NaN if there are none."""
+    there = weights > 0
+    return float(np.sqrt(np.mean(difference[there] ** 2))) if there.any() else float("nan")
 
 
 def make_output_folder(scene: Scene) -> Path:

@@ -22,6 +22,8 @@ class TruthError:
     """Error of the start value."""
     value: float
     """Error of the identified value."""
+    truth: tuple[float, ...]
+    """The known value, of each entry."""
 
 
 def compute_truth_errors(unknowns: Unknowns, theta: Array) -> tuple[TruthError, ...]:
@@ -31,8 +33,8 @@ def compute_truth_errors(unknowns: Unknowns, theta: Array) -> tuple[TruthError, 
     for block in unknowns.blocks:
         if (truth := unknowns.truths.get(block.label)) is not None:
             size = float(np.linalg.norm(truth)) or np.nan
-            errors = [float(np.linalg.norm(each[block.where] - truth)) / size for each in (start, value)]
-            found.append(TruthError(block.label, *errors))
+            before, after = [float(np.linalg.norm(each[block.where] - truth)) / size for each in (start, value)]
+            found.append(TruthError(block.label, before, after, tuple(truth.tolist())))
     return tuple(found)
 
 

@@ -1,8 +1,16 @@
 """Scene files: read, overridden, validated, described by a schema, and turned back into data."""
 
-from simphys.scenefile.control import KnotsSection, PatternSection, SinesSection, WaveletSection
+from simphys.scenefile.control import KnotsSection, PatternSection, RecordedSection, SinesSection, WaveletSection
 from simphys.scenefile.errors import ConfigError
-from simphys.scenefile.fit_sections import ChannelSection, ObservationsSection, OptimizerSection, UnknownSection
+from simphys.scenefile.fit_sections import (
+    ChannelSection,
+    ObservationsSection,
+    OptimizerSection,
+    UnknownSection,
+    ValidationSection,
+    ValueSection,
+    sensor_arrays,
+)
 from simphys.scenefile.loader import from_dict, load, to_dict
 from simphys.scenefile.loss_sections import (
     FinalDensitySection,
@@ -15,7 +23,7 @@ from simphys.scenefile.loss_sections import (
 from simphys.scenefile.schema import schema, write_schema
 from simphys.scenefile.section import Fields, Problem, Section, Simulator
 from simphys.scenefile.sections import Config, OutputSection, RuntimeSection, TimeSection
-from simphys.scenefile.unknown_entries import flat_entries, start_values, validate_unknowns
+from simphys.scenefile.unknown_entries import flat_entries, start_values, validate_unknowns, with_values
 
 __all__ = [
     "ChannelSection",
@@ -32,6 +40,7 @@ __all__ = [
     "OutputSection",
     "PatternSection",
     "Problem",
+    "RecordedSection",
     "RegularizationSection",
     "RunningSumSection",
     "RuntimeSection",
@@ -40,13 +49,17 @@ __all__ = [
     "SinesSection",
     "TimeSection",
     "UnknownSection",
+    "ValidationSection",
+    "ValueSection",
     "WaveletSection",
     "flat_entries",
     "from_dict",
     "load",
     "schema",
+    "sensor_arrays",
     "start_values",
     "to_dict",
     "validate_unknowns",
+    "with_values",
     "write_schema",
 ]

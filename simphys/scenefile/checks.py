@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,8 @@ from simphys.autograd.errors import InputError
 from simphys.rollout.budget import parse
 from simphys.scenefile.control import control_arrays
 from simphys.scenefile.control_checks import check_control
-from simphys.scenefile.fit_sections import OptimizerSection
+from simphys.scenefile.experiments import MERGED, check_alternatives, check_each, check_names
+from simphys.scenefile.fit_sections import OptimizerSection, sensor_arrays
 from simphys.scenefile.loss_sections import (
     FinalDensitySection,
     FinalMeanSection,
@@ -26,16 +27,48 @@ from simphys.scenefile.observation_checks import (
     check_lowpass,
     check_observations,
     check_seen,
+    check_unknown_noise,
     unknown_field,
 )
 from simphys.scenefile.section import NOTHING, Fields, Indices, Key, Problem, Range, Words, rows_of
-from simphys.scenefile.sections import OutputSection, RuntimeSection, TimeSection
-from simphys.scenefile.unknown_entries import unknown_problems
+from simphys.scenefile.sections import OutputSection, RuntimeSection, TimeSection, sections_of_experiment
+from simphys.scenefile.unknown_entries import unknown_problems, value_problems, with_values
 from simphys.scenefile.validate import did_you_mean
 
 
 def check_sections(sections: Mapping[str, Any]) -> Iterator[Problem]:
     """Problems between generic sections; a section that is itself invalid is absent, one that is not given is None."""
+    if "experiments" not in sections:  # what they complete is not known
+        yield from _check_generic({n: s for n, s in sections.items() if n not in ("time", "observations")})
+        return
+    experiments = sections["experiments"]
+    if "unknowns" in sections:
+        yield from check_each(sections["unknowns"], several=bool(experiments))
+    if not experiments:
+        yield from _check_generic(sections)
+        return
+    yield from check_names([each.name for each in experiments])
+    for place, each in enumerate(experiments):
+        yield from check_alternatives(each.steps, each.duration, ("experiments", place))
+    yield from _of_each(sections, _check_generic)
+
+
+def _of_each(sections: Mapping[str, Any], check: Callable[[Mapping[str, Any]], Iterable[Problem]]) -> Iterator[Problem]:
+    """Find the problems of each experiment, and those of the sections that all of them share once."""
+    seen: set[tuple[Key, str]] = set()
+    for place, each in enumerate(sections["experiments"]):
+        own = sections_of_experiment(each, sections["time"]) if "time" in sections else {}
+        if each.steps is not None and each.duration is not None:
+            continue
+        for problem in check({**sections, **own}):
+            if problem.key[0] in MERGED:
+                problem = replace(problem, key=("experiments", place, *problem.key))
+            if (problem.key, problem.constraint) not in seen:
+                seen.add((problem.key, problem.constraint))
+                yield problem
+
+
+def _check_generic(sections: Mapping[str, Any]) -> Iterator[Problem]:
     if "runtime" in sections:
         yield from _check_memory(sections["runtime"])
     if "time" in sections and "observations" in sections:
@@ -46,6 +79,8 @@ def check_sections(sections: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _check_smoothing(sections["optimizer"])
     if "loss" in sections:
         yield from _check_loss(sections["loss"], sections.get("unknowns"))
+        if sections.get("observations") is not None:
+            yield from check_unknown_noise(sections["observations"], sections["loss"])
         if "observations" in sections and "optimizer" in sections:
             growing = sections["optimizer"].horizon == "growing"
             yield from check_lowpass(sections["loss"], sections["observations"], growing=growing)
@@ -53,6 +88,13 @@ def check_sections(sections: Mapping[str, Any]) -> Iterator[Problem]:
 
 def check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterator[Problem]:
     """Problems of controls, and of unknowns, loss terms and channels that name fields, nodes, entries or axes."""
+    if sections.get("experiments"):
+        yield from _of_each(sections, lambda own: _check_against_fields(own, fields))
+    else:
+        yield from _check_against_fields(sections, fields)
+
+
+def _check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterator[Problem]:
     control = sections.get("control")
     fields = replace(fields, driven=getattr(control, "members", None))
     of_control = list(check_control(control, fields.channels)) if control is not None else []
@@ -60,7 +102,12 @@ def check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterato
     if "unknowns" in sections and "control" in sections and not of_control:
         controls = {} if control is None else control_arrays(control)
         params = {name: values for name, values in fields.params.items() if name not in fields.designed}
-        yield from unknown_problems(sections["unknowns"], {**params, **fields.design, **fields.state, **controls})
+        sensor = sensor_arrays(sections.get("observations"))
+        values = {**params, **fields.design, **fields.state, **controls, **sensor}
+        wrong = list(value_problems(sections.get("values", {}), values))
+        yield from wrong
+        if not wrong:
+            yield from unknown_problems(sections["unknowns"], with_values(sections.get("values", {}), values))
     for position, term in enumerate(sections["loss"].terms if "loss" in sections else []):
         if isinstance(term, FinalDensitySection):
             yield from _check_density(("loss", "terms", position), term, fields)
@@ -102,12 +149,14 @@ def _check_smoothing(optimizer: OptimizerSection) -> Iterator[Problem]:
 
 
 def _check_loss(loss: LossSection, unknowns: Mapping[str, Any] | None) -> Iterator[Problem]:
-    if loss.kind == "huber" and loss.delta is None:
+    with_delta = ("huber", "soft_l1", "cauchy")
+    if loss.kind in with_delta and loss.delta is None:
         remedy = "Add delta = 1.5, in standard deviations."
-        yield Problem(key=("loss",), constraint="the huber loss needs delta", found=NOTHING, remedy=remedy)
-    if loss.kind != "huber" and loss.delta is not None:
+        yield Problem(key=("loss",), constraint=f"the {loss.kind} loss needs delta", found=NOTHING, remedy=remedy)
+    if loss.kind not in with_delta and loss.delta is not None:
         remedy = 'Use kind = "huber" or drop delta.'
-        yield Problem(key=("loss", "delta"), constraint="belongs to huber only", found=loss.delta, remedy=remedy)
+        constraint = f"belongs to {', '.join(with_delta)}"
+        yield Problem(key=("loss", "delta"), constraint=constraint, found=loss.delta, remedy=remedy)
     for position, term in enumerate(loss.terms):
         key: Key = ("loss", "terms", position)
         if isinstance(term, RegularizationSection) and unknowns is not None and term.unknown not in unknowns:

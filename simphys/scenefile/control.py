@@ -1,4 +1,4 @@
-"""The section of a scene file about the control, of one of four kinds, and the arrays that it holds."""
+"""The section of a scene file about the control, of one of five kinds, and the arrays that it holds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.section import Count, Positive, Section
+from simphys.scenefile.section import Count, Index, Positive, Section
 from simphys.simulator import Arrays
 
 
@@ -82,14 +82,46 @@ class PatternSection(Section):
         return self.waves
 
 
-ControlSection = Annotated[SinesSection | KnotsSection | WaveletSection | PatternSection, Field(discriminator="kind")]
+class RecordedSection(Section):
+    """A measured input, such as a force, a voltage or the position of a hand: gain * (column at t - delay) + offset.
+
+    columns: a column of the file for each channel. file, time, trials and trial are, by default, those of
+    [observations], with the same meaning; begin [s] is the time in the file at which the motion starts, by default the
+    first one of observations.window, or 0. A step takes the value in its middle, by straight lines between samples.
+    gain, offset and delay [s]: one number, or one for each channel; unknowns call them control_gain, control_offset and
+    control_delay. unit: of the control, for pictures.
+    """
+
+    kind: Literal["recorded"]
+    columns: Annotated[list[Index | str], Field(min_length=1)]
+    file: str | None = None
+    time: Index | str | None = None
+    trials: Index | str | None = None
+    trial: float | None = None
+    begin: float | None = None
+    gain: float | list[float] = 1.0
+    offset: float | list[float] = 0.0
+    delay: float | list[float] = 0.0
+    unit: str = ""
+
+    @property
+    def channels(self) -> int:
+        """Number of channels, one for each column."""
+        return len(self.columns)
+
+
+AnyControl = SinesSection | KnotsSection | WaveletSection | PatternSection | RecordedSection
+ControlSection = Annotated[AnyControl, Field(discriminator="kind")]
 """Section of the control, by its key `kind`."""
 
 
-def control_arrays(section: SinesSection | KnotsSection | WaveletSection | PatternSection) -> Arrays:
+def control_arrays(section: AnyControl) -> Arrays:
     """Build the arrays of a control by name, from a section without problems."""
     if section.kind == "pattern":
         return {}
+    if section.kind == "recorded":
+        names = ("gain", "offset", "delay")
+        return {f"control_{name}": np.full(section.channels, getattr(section, name), dtype=float) for name in names}
     if section.kind == "wavelet":
         amplitude = np.array(section.amplitude, dtype=float)
         return {"control_amplitude": np.full(section.channels, amplitude) if amplitude.ndim == 0 else amplitude}

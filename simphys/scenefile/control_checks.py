@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from simphys.scenefile.control import ControlSection, KnotsSection, PatternSection, SinesSection, WaveletSection
+from simphys.scenefile.control import (
+    ControlSection,
+    KnotsSection,
+    PatternSection,
+    RecordedSection,
+    SinesSection,
+    WaveletSection,
+)
 from simphys.scenefile.section import Key, Problem, Words
 
 _SECTION: Key = ("control",)
@@ -23,9 +30,11 @@ def check_control(control: ControlSection, channels: int | None) -> Iterator[Pro
         if isinstance(control, KnotsSection):
             name, wanted, count = "value", f"must have rows of {channels} numbers", len(control.value[0])
         else:
-            name = "waves" if isinstance(control, PatternSection) else "channels"
+            name = {"pattern": "waves", "recorded": "columns"}.get(control.kind, "channels")
             wanted, count = f"must be {channels}", control.channels
         if count != channels:
+            if isinstance(control, RecordedSection):
+                wanted = f"must name {channels}"
             constraint = f"{wanted}, which drive a step of this scene's simulator"
             remedy = f"Give {channels}, or change what is driven."
             yield Problem(key=(*_SECTION, name), constraint=constraint, found=count, remedy=remedy)
@@ -34,6 +43,8 @@ def check_control(control: ControlSection, channels: int | None) -> Iterator[Pro
 def _check_inside(control: ControlSection) -> Iterator[Problem]:
     if isinstance(control, PatternSection):
         return iter(())
+    if isinstance(control, RecordedSection):
+        return _check_recorded(control)
     if isinstance(control, SinesSection):
         return _check_sines(control)
     return _check_knots(control) if isinstance(control, KnotsSection) else _check_wavelet(control)
@@ -49,6 +60,17 @@ def _check_sines(control: SinesSection) -> Iterator[Problem]:
         yield from _check_length("weight", control.weight, channels, "channel")
         for channel, row in enumerate(control.weight):
             yield from _check_length("weight", row, control.waves, "wave", channel)
+
+
+def _check_recorded(control: RecordedSection) -> Iterator[Problem]:
+    for name in ("gain", "offset", "delay"):
+        if isinstance(values := getattr(control, name), list):
+            yield from _check_length(name, values, control.channels, "column")
+    if (control.trials is None) != (control.trial is None):
+        found = Words("trials" if control.trial is None else "trial")
+        yield Problem(
+            key=_SECTION, constraint="needs both trials and trial, or none", found=found, remedy="Give the other one."
+        )
 
 
 def _check_knots(control: KnotsSection) -> Iterator[Problem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 from pydantic_core import PydanticCustomError
 
@@ -43,6 +44,17 @@ def _known_tie(value: object) -> object:
 Tied = Annotated[bool | Literal["rows"], BeforeValidator(_known_tie)]
 
 
+def _known_noise(value: object) -> object:
+    if isinstance(value, str) and value != "unknown":
+        raise PydanticCustomError("sigma", 'a number, or "unknown"')
+    if isinstance(value, int | float) and not isinstance(value, bool) and value <= 0:
+        raise PydanticCustomError("sigma", "greater than 0")
+    return value
+
+
+Noise = Annotated[Positive | Literal["unknown"], BeforeValidator(_known_noise)]
+
+
 class BoxSection(Section):
     """The cells of a grid from the corner `first` to the corner `last`, both included."""
 
@@ -58,6 +70,7 @@ class UnknownSection(Section):
     tied: true makes all entries one unknown; "rows" makes all rows alike, such as one velocity for all bodies.
     `start` is in the parameter's own unit and defaults to the scene's value; so are `bounds` and `scale`. It may be a
     file (.npy or text) of the whole field. truth: the known value, likewise, to which results are compared.
+    experiments: "shared" is one unknown for all [[experiments]], "each" one for each of them.
     smooth [cells]: what is sought is smoothed over the grid by a Gaussian of this standard deviation before it is
     added to the start, so that the search sees smooth changes only; bounds hold for what is smoothed.
     """
@@ -72,6 +85,24 @@ class UnknownSection(Section):
     transform: Literal["linear", "log"] = "linear"
     smooth: Positive | None = None
     unit: str = ""
+    experiments: Literal["shared", "each"] = "shared"
+
+
+class ValueSection(Section):
+    """A parameter field, initial state or control that takes another value than the sections of the simulator say, or
+    a part of one: fits write what they found so.
+
+    `entries` and `tied` are as those of an unknown; so is `value`, a number, numbers, or a file of them.
+    """
+
+    parameter: str
+    entries: list[Index | list[Index]] | Range | BoxSection | None = None
+    tied: Tied = False
+    value: float | Numbers | str
+
+    def as_unknown(self) -> UnknownSection:
+        """The unknown that would start here."""
+        return UnknownSection(parameter=self.parameter, entries=self.entries, tied=self.tied, start=self.value)
 
 
 def _in_pairs(samples: int) -> int:
@@ -94,29 +125,88 @@ class SmoothingSection(Section):
 
 
 class OptimizerSection(Section):
-    """The method, its iterations (per stage), the loss's smoothing, if any, and whether the horizon grows."""
+    """The method, its iterations (per stage), the loss's smoothing, if any, and how it comes to the whole horizon.
+
+    horizon: "full" at once; "growing" as far as each optimum predicts; "shooting" begins with segments that have starts
+    of their own, and closes the gaps between them.
+    """
 
     method: Literal["least_squares", "lbfgs", "adam", "gradient_descent"] = "least_squares"
     iterations: Count = 50
     learning_rate: Positive = 0.1
     tolerance: NonNegative = 1e-10
-    horizon: Literal["full", "growing"] = "full"
+    horizon: Literal["full", "growing", "shooting"] = "full"
     smoothing: SmoothingSection | None = None
 
 
 class ChannelSection(Section):
-    """One measured column and the state component that it sees; sigma is its noise in `unit`.
+    """One measured column and the state component that it sees; sigma is its noise in `unit`, 1 if it is not stated,
+    or "unknown": then fits estimate it from their residuals.
 
     `node` is a node's index, or the indices of a point of a grid; `axis` counts where a field has components there.
+    kind: what is seen of a node: a "component"; the "distance" to the node `to` or to a `point`, by default the
+    origin (of a velocity: the speed); the "angle" of that way in the plane [rad]; or a "pixel" of observations.camera,
+    of axis 0 or 1. Besides fields of the state, field may be a "marker", the position of a `place` on a body or link
+    [m], in its frame, or its "acceleration" less gravity, which is what an accelerometer mounted there measures, along
+    the body's axes. The column shows gain times that, plus offset (in `unit`), and is late by delay [s]; these may be
+    unknown, as channel_gain, channel_offset and channel_delay. modulo: the period of an angle; "angle" has one anyway.
+    correlation_time [s] of the noise, which then forgets exponentially; without it, noise is independent.
     """
 
     column: Column
     field: str
     node: Index | list[Index]
     axis: Index = 0
+    place: list[float] | None = None
+    kind: Literal["component", "distance", "angle", "pixel"] = "component"
+    to: Index | None = None
+    point: list[float] | None = None
+    gain: float = 1.0
+    offset: float = 0.0
+    delay: float = 0.0
+    modulo: Positive | None = None
     unit: str = ""
-    sigma: Positive = 1.0
+    sigma: Noise | None = None
+    correlation_time: Positive | None = None
     weights: Column | None = None
+
+
+class CameraSection(Section):
+    """A camera: what it sees at a position, in pixels. All of its numbers may be unknown, as camera_scale and so on.
+
+    orthographic: pixel = scale * (turned position) + origin, with scale [pixels per unit of length]; origin: the pixel
+    of the origin of space. pinhole: pixel = focal * (x / z, y / z) + origin, with (x, y, z) the turned vector from the
+    camera's own `position`, and z > 0 before the camera; focal [pixels]; origin: the pixel straight ahead.
+    rotation [rad]: an angle in the plane, or three in space, about x, then y, then z. A pinhole camera is always in
+    space; what moves in the plane has z = 0.
+    """
+
+    kind: Literal["orthographic", "pinhole"] = "orthographic"
+    scale: Positive | None = None
+    focal: Positive | None = None
+    rotation: float | list[float] | None = None
+    origin: Annotated[list[float], Field(min_length=2, max_length=2)] = [0.0, 0.0]
+    position: Annotated[list[float], Field(min_length=3, max_length=3)] | None = None
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Build the numbers that may be unknown."""
+        is_pinhole = self.kind == "pinhole"
+        rotation = self.rotation if self.rotation is not None else [0.0] * 3 if is_pinhole else 0.0
+        found: dict[str, object] = {"rotation": rotation, "origin": self.origin}
+        if is_pinhole:
+            found |= {"focal": self.focal, "position": self.position}
+        else:
+            found["scale"] = 1.0 if self.scale is None else self.scale
+        return {f"camera_{name}": np.array(values, float) for name, values in found.items()}
+
+
+class ValidationSection(Section):
+    """Samples that the fit does not see, to test its prediction: the last `part` of the recording ("time"), or as many
+    in `blocks` spread over it ("blocks"), or all of one of several [[experiments]] ("recording")."""
+
+    kind: Literal["time", "blocks", "recording"] = "time"
+    part: Annotated[float, Field(gt=0, lt=1)] = 0.25
+    blocks: Count = 5
 
 
 class ObservationsSection(Section):
@@ -125,15 +215,36 @@ class ObservationsSection(Section):
 
     Of a whole field the file, .h5 or .npz, has the datasets `time` [N] in s and `values` [N, *shape], in a scene of
     several members [members, N, *shape]; `sigma` is the noise of each number in `unit`, 1 by default.
+
+    window [s]: the samples from one time to another; the motion starts at the first one, which is then the time 0.
+    trials, trial: the column that numbers the trials in a file of channels, and the number of the one that counts.
     """
 
     file: str
     time: Column | None = None
+    window: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    trials: Column | None = None
+    trial: float | None = None
     missing: Literal["error", "skip"] = "error"
     channels: Annotated[list[ChannelSection], Field(min_length=1)] | None = None
     field: str | None = None
     sigma: Positive | None = None
     unit: str | None = None
+    camera: CameraSection | None = None
+    validation: ValidationSection | None = None
+
+
+def sensor_arrays(section: ObservationsSection | None) -> dict[str, np.ndarray]:
+    """Build the numbers of channels that may be unknown, by name; none of a measured field."""
+    if section is None or section.channels is None:
+        return {}
+    arrays = {
+        f"channel_{name}": np.array([getattr(channel, name) for channel in section.channels])
+        for name in ("gain", "offset", "delay")
+    }
+    if (camera := section.camera) is not None:
+        arrays |= camera.arrays()
+    return arrays
 
 
 def component_index(node: int | list[int], axis: int, shape: tuple[int, ...]) -> tuple[int, ...]:

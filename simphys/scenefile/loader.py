@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +16,25 @@ import numpy as np
 from simphys.autograd.errors import InputError
 from simphys.scenefile.checks import check_against_fields, check_sections
 from simphys.scenefile.errors import ConfigError, Where, config_error, shown
+from simphys.scenefile.experiments import MERGED, complete_experiments
 from simphys.scenefile.locate import locate
 from simphys.scenefile.overrides import Override, apply_override, parse_override
 from simphys.scenefile.section import EACH, Key, Problem
 from simphys.scenefile.sections import Config
 from simphys.scenefile.simulators import find_config
-from simphys.scenefile.validate import did_you_mean, validate_sections
+from simphys.scenefile.sizes import find_size_problems, numerical_errors_as_input_errors
+from simphys.scenefile.validate import did_you_mean, find_broken_texts, validate_sections
 
 _PATHS: tuple[Key, ...] = (
     ("observations", "file"),
+    ("control", "file"),
+    ("experiments", EACH, "observations", "file"),
+    ("experiments", EACH, "control", "file"),
+    ("experiments", EACH, "values", EACH, "value"),
     ("loss", "terms", EACH, "file"),
     ("loss", "terms", EACH, "target"),
     ("unknowns", EACH, "start"),
+    ("values", EACH, "value"),
     ("unknowns", EACH, "truth"),
 )
 """Keys that hold paths of input files, besides `Config.FILES`. `output.folder` is relative to the current folder."""
@@ -45,7 +54,11 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     Raises:
         ConfigError: with all problems of the file and the overrides, each with its line or its override.
     """
-    path = Path(path)
+    with _too_deep_as_config_error(str(path)):
+        return _load(Path(path), overrides)
+
+
+def _load(path: Path, overrides: Sequence[str]) -> Config:
     text = _read(path)
     data = _parse(text, path)
     files = _files_of(data)
@@ -62,14 +75,40 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     return config
 
 
+def read_tables(path: Path) -> tuple[dict[str, Any], Where]:
+    """Read any TOML file, and a function that finds the place of a key in it. Errors: ConfigError."""
+    text = _read(path)
+    with _too_deep_as_config_error(str(path)):
+        return _parse(text, path), _places(path, text, ())
+
+
 def from_dict(data: Mapping[str, Any], *, source: str = "scene") -> Config:
     """Validate a scene given as nested tables, made by `to_dict` or by a script.
 
     Lists may be NumPy arrays or tuples; paths are relative to the current folder. `source` names it in errors.
     """
-    plain = _plain(data)
-    plain = _with_absolute_paths(plain, (), Path.cwd(), _files_of(plain))
-    return _validated(plain, lambda key: (0, source))
+    with _too_deep_as_config_error(source):
+        plain = _plain(data)
+        plain = _with_absolute_paths(plain, (), _current_folder(source), _files_of(plain))
+        return _validated(plain, lambda key: (0, source))
+
+
+def _current_folder(source: str) -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:  # it was deleted
+        remedy = "Change to another folder."
+        raise ConfigError([InputError(source, "paths are relative to the current folder", "none", remedy)]) from error
+
+
+@contextmanager
+def _too_deep_as_config_error(source: str) -> Iterator[None]:
+    """Turn the error of a scene of thousands of tables or lists within each other into a ConfigError."""
+    try:
+        yield
+    except RecursionError:
+        constraint, remedy = "tables and lists are nested some levels deep", "Nest them less."
+        raise ConfigError([InputError(source, constraint, "hundreds of levels", remedy)]) from None
 
 
 def to_dict(config: Config) -> dict[str, Any]:
@@ -93,9 +132,16 @@ def _read(path: Path) -> str:
         raise ConfigError([InputError(str(path), "the scene file must be readable", found, "Mend that.")]) from error
 
 
+@lru_cache(maxsize=8)
+def _parse_text(text: str) -> bytes:
+    """Read TOML, as bytes from which pickle makes the tables anew: in a sweep, one text is loaded many times."""
+    return pickle.dumps(tomllib.loads(text))
+
+
 def _parse(text: str, path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
+        found: dict[str, Any] = pickle.loads(_parse_text(text))
+        return found
     except tomllib.TOMLDecodeError as error:
         complaint, _, position = str(error).rpartition(" (at ")
         match = re.match(r"line (\d+)", position)
@@ -104,6 +150,9 @@ def _parse(text: str, path: Path) -> dict[str, Any]:
         line = lines[number - 1].strip() if 0 < number <= len(lines) else "the end of the file"
         who = f"{path}:{number}"
         raise ConfigError([InputError(who, "a scene must be valid TOML", shown(line), f"{complaint}.")]) from error
+    except ValueError as error:  # of Python: a whole number of thousands of digits
+        remedy = "Write it in scientific notation."
+        raise ConfigError([InputError(str(path), "numbers have some digits", str(error), remedy)]) from error
 
 
 def _override(
@@ -115,7 +164,7 @@ def _override(
     for text in texts:
         try:
             override = parse_override(text)
-            value = _with_absolute_paths(override.value, override.key, Path.cwd(), files)
+            value = _with_absolute_paths(override.value, override.key, _current_folder(override.who), files)
             applied.append(apply_override(data, Override(override.key, value, text)))
         except InputError as error:
             errors.append(error)
@@ -138,7 +187,7 @@ def _with_absolute_paths(value: Any, key: Key, folder: Path, files: Sequence[Key
 
 def _resolved(value: Any, rest: Key, folder: Path) -> Any:
     if not rest:
-        return str((folder / Path(value).expanduser()).resolve()) if isinstance(value, str) else value
+        return _absolute(value, folder) if isinstance(value, str) else value
     if isinstance(value, list) and rest[0] == EACH:
         return [_resolved(item, rest[1:], folder) for item in value]
     if isinstance(value, dict) and rest[0] == EACH:
@@ -146,6 +195,14 @@ def _resolved(value: Any, rest: Key, folder: Path) -> Any:
     if isinstance(value, dict) and rest[0] in value:
         return {**value, rest[0]: _resolved(value[rest[0]], rest[1:], folder)}
     return value
+
+
+def _absolute(path: str, folder: Path) -> str:
+    """Resolve a path; one that cannot be resolved stays, and cannot be opened either."""
+    try:
+        return str((folder / Path(path).expanduser()).resolve())
+    except (OSError, RuntimeError, ValueError):  # a loop of links, no such user, a null byte
+        return path
 
 
 def _plain(value: Any) -> Any:
@@ -166,7 +223,12 @@ def _places(path: Path, text: str, overrides: Sequence[Override]) -> Where:
     def lines() -> dict[Key, int]:
         return locate(text)
 
+    def is_here(key: Key) -> bool:
+        return key in lines() or any(override.key == key for override in overrides)
+
     def where(key: Key) -> tuple[int, str]:
+        if key[:1] == ("experiments",) and len(key) > 3 and key[2] in MERGED and not is_here(key):
+            key = key[2:] if is_here(key[2:]) else key  # what an experiment has from the whole scene
         for override in reversed(overrides):
             if override.key == key[: len(override.key)]:
                 return 0, override.who
@@ -190,16 +252,33 @@ def _validated(data: dict[str, Any], where: Where) -> Config:
         problems = [problem for problem in problems if problem.key[0] != "simulator"]
         raise config_error([model, *problems], where)
 
+    data = complete_experiments(data)
     sections, problems = validate_sections(model, data)
+    problems += find_broken_texts(data)
     problems += check_sections(sections)
-    problems += (of_simulator := model.find_problems(sections))
-    own = {"simulator"} | (model.model_fields.keys() - Config.model_fields.keys())
     config = model.model_construct(**sections)
-    if not of_simulator and own <= sections.keys():
-        problems += check_against_fields(sections, config.fields)
+    problems += _problems_of_simulator(config, sections, where)
     if problems:
         raise config_error(problems, where)
     return config
+
+
+def _problems_of_simulator(config: Config, sections: dict[str, Any], where: Where) -> list[Problem]:
+    """Collect the problems of the simulator's sections, and of others that depend on its fields.
+
+    Of sizes alone, where what they count does not fit: all else would allocate it.
+    """
+    own = {"simulator"} | (type(config).model_fields.keys() - Config.model_fields.keys())
+    try:
+        with numerical_errors_as_input_errors(lambda: where(("simulator",))[1]):
+            found = find_size_problems(sections, config.SIZES) or config.find_problems(sections)
+            if not found and own <= sections.keys():
+                found = list(check_against_fields(sections, config.fields))
+            return found
+    except ConfigError:
+        raise
+    except InputError as error:
+        raise ConfigError([error]) from error.__cause__
 
 
 def _simulator_name(data: Mapping[str, Any]) -> object:

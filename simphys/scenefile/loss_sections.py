@@ -81,14 +81,18 @@ class RegularizationSection(Section):
 
 
 class LossSection(Section):
-    """The misfits to the observations (delta: residual at which Huber turns linear, in sigmas), and further terms.
+    """The misfits to the observations, and further terms.
+
+    kind: "squares"; or a loss that outliers do not rule: "huber", linear beyond delta; "soft_l1", which turns linear
+    there; "cauchy", logarithmic beyond; delta in sigmas. "student_t": noise of so many degrees of `freedom`.
 
     lowpass: the fit goes through stages, in each of which misfits to a measured field are low-pass filtered along time
     up to about such a frequency [Hz], low ones first; 0 or inf as the last one is without a filter.
     """
 
-    kind: Literal["squares", "huber"] = "squares"
+    kind: Literal["squares", "huber", "soft_l1", "cauchy", "student_t"] = "squares"
     delta: Positive | None = None
+    freedom: Positive = 4.0
     lowpass: Annotated[list[Bound], Field(min_length=1)] | None = None
     terms: list[
         Annotated[

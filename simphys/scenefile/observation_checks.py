@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 import numpy as np
 
-from simphys.scenefile.fit_sections import ObservationsSection, component_index
+from simphys.scenefile.fit_sections import CameraSection, ChannelSection, ObservationsSection, component_index
 from simphys.scenefile.loss_sections import LossSection
-from simphys.scenefile.section import NOTHING, Fields, Key, Problem, Words
+from simphys.scenefile.section import DERIVED, NOTHING, Fields, Key, Problem, Words
 from simphys.scenefile.validate import did_you_mean
 
 
@@ -27,6 +28,37 @@ def check_observations(observations: ObservationsSection) -> Iterator[Problem]:
     elif observations.time is not None:
         remedy = "Drop it, and call the dataset of times `time`."
         yield Problem(key=(*key, "time"), constraint="belongs to channels", found=observations.time, remedy=remedy)
+    if observations.camera is not None:
+        yield from _check_kind(observations.camera)
+    yield from _check_part(observations)
+
+
+def _check_part(observations: ObservationsSection) -> Iterator[Problem]:
+    """Check which samples of a file count."""
+    key: Key = ("observations",)
+    window = observations.window
+    if window is not None and not window[0] < window[1]:
+        constraint = "must be two times [s], the first one before the second"
+        yield Problem(key=(*key, "window"), constraint=constraint, found=window, remedy="Exchange or correct them.")
+    if (observations.trials is None) != (observations.trial is None):
+        name, other = ("trial", "trials") if observations.trial is None else ("trials", "trial")
+        remedy = f"Add observations.{name}, or drop observations.{other}."
+        constraint = "trials, the column that numbers them, and trial, a number, go together"
+        yield Problem(key=(*key, name), constraint=constraint, found=NOTHING, remedy=remedy)
+    elif observations.trials is not None and observations.field is not None:
+        remedy = "Drop it, and give each experiment a file."
+        constraint = "belongs to channels"
+        yield Problem(key=(*key, "trials"), constraint=constraint, found=observations.trials, remedy=remedy)
+
+
+def check_unknown_noise(observations: ObservationsSection, loss: LossSection) -> Iterator[Problem]:
+    """Check that residuals tell the noise."""
+    for position, channel in enumerate(observations.channels or []):
+        if channel.sigma == "unknown" and loss.kind != "squares":
+            constraint = 'must be a number unless loss.kind is "squares"'
+            remedy = "State the noise: robust losses need it to tell outliers."
+            key: Key = ("observations", "channels", position, "sigma")
+            yield Problem(key=key, constraint=constraint, found=channel.sigma, remedy=remedy)
 
 
 def check_lowpass(loss: LossSection, observations: ObservationsSection | None, *, growing: bool) -> Iterator[Problem]:
@@ -35,8 +67,8 @@ def check_lowpass(loss: LossSection, observations: ObservationsSection | None, *
     if stages is None:
         return
     key: Key = ("loss", "lowpass")
-    filters = stages if 0 < stages[-1] < np.inf else stages[:-1]
-    if not all(0 < low < high for low, high in zip(filters, [*filters[1:], np.inf], strict=True)):
+    filters = stages[:-1] if stages[-1] in (0.0, np.inf) else stages
+    if not all(0 < low < high for low, high in pairwise((*filters, np.inf))):
         constraint = "must be frequencies that increase; the last one may be 0 or inf, for no filter"
         yield Problem(key=key, constraint=constraint, found=stages, remedy="Sort them, low ones first.")
     if observations is None or observations.field is None:
@@ -56,10 +88,14 @@ def check_seen(observations: ObservationsSection, fields: Fields) -> Iterator[Pr
         return
     for position, channel in enumerate(observations.channels or []):
         key: Key = ("observations", "channels", position)
-        if channel.field not in fields.state:
-            yield unknown_field((*key, "field"), channel.field, fields)
+        shape = fields.seen_shape(channel.field)
+        if shape is None:
+            yield unknown_field((*key, "field"), channel.field, fields, also=DERIVED if fields.places() else ())
             continue
-        shape = fields.moving_shape(channel.field)
+        yield from _check_place(key, channel, fields)
+        if channel.kind != "component":
+            yield from _check_geometry(key, channel, observations.camera, shape)
+            continue
         index = component_index(channel.node, channel.axis, shape)
         if len(index) != len(shape):
             constraint = f"must be the indices of a component of {channel.field}, which has the shape {list(shape)}"
@@ -71,6 +107,82 @@ def check_seen(observations: ObservationsSection, fields: Fields) -> Iterator[Pr
             yield from check_index((*key, "axis" if is_axis else "node"), at, "axis" if is_axis else "node", size)
 
 
+def _check_place(key: Key, channel: ChannelSection, fields: Fields) -> Iterator[Problem]:
+    """Check the place of a marker on its body."""
+    place, markers = channel.place, fields.places()
+    if place is None or markers is None:
+        if place is not None:
+            yield Problem(
+                key=(*key, "place"), constraint="needs bodies", found=place, remedy="Drop it, and name a node."
+            )
+        return
+    if channel.field not in DERIVED:
+        constraint = 'belongs to the field "marker" or "acceleration"'
+        yield Problem(key=(*key, "place"), constraint=constraint, found=place, remedy="Name one of these, or drop it.")
+    elif not markers.place_sizes:
+        constraint = "needs bodies that turn, or links; these bodies are points"
+        yield Problem(key=(*key, "place"), constraint=constraint, found=place, remedy="Drop it, and name a node.")
+    elif len(place) not in markers.place_sizes:
+        sizes = " or ".join(map(str, markers.place_sizes))
+        plural = "" if sizes == "1" else "s"
+        constraint = f"must be {sizes} coordinate{plural} in the frame of the body or link [m]"
+        yield Problem(key=(*key, "place"), constraint=constraint, found=place, remedy=f"Give a list of {sizes}.")
+
+
+def _check_geometry(
+    key: Key, channel: ChannelSection, camera: CameraSection | None, shape: tuple[int, ...]
+) -> Iterator[Problem]:
+    """Check a channel that sees the vector of a node."""
+    if len(shape) != 2 or not isinstance(channel.node, int) or (channel.kind != "distance" and shape[1] < 2):
+        constraint = f"of the kind {channel.kind} needs a vector of each node, in the plane or in space"
+        found = Words(f"{channel.field} of the shape {list(shape)}")
+        yield Problem(key=(*key, "field"), constraint=constraint, found=found, remedy="Name another field or kind.")
+        return
+    for name in ("node", "to"):
+        if (node := getattr(channel, name)) is not None:
+            yield from check_index((*key, name), node, "node", shape[0])
+    if channel.point is not None and (channel.to is not None or len(channel.point) != shape[1]):
+        constraint, remedy = f"must be {shape[1]} numbers, in place of a node", "Correct it, or drop to or point."
+        yield Problem(key=(*key, "point"), constraint=constraint, found=channel.point, remedy=remedy)
+    if channel.kind != "pixel":
+        return
+    if camera is None:
+        remedy = "Add [observations.camera] with scale, rotation and origin."
+        yield Problem(key=key, constraint="a pixel needs a camera", found=NOTHING, remedy=remedy)
+    else:
+        yield from _check_camera(camera, 3 if camera.kind == "pinhole" else shape[1])
+    yield from check_index((*key, "axis"), channel.axis, "axis", 2)
+
+
+def _check_camera(camera: CameraSection, dim: int) -> Iterator[Problem]:
+    """Check that a camera has what its kind needs, for positions of so many components."""
+    key: Key = ("observations", "camera")
+    turns = camera.rotation
+    if turns is not None and (isinstance(turns, float) != (dim == 2) or np.size(turns) != (1 if dim == 2 else 3)):
+        constraint = "must be an angle" if dim == 2 else "must be three angles"
+        reason = "A pinhole camera is in space" if camera.kind == "pinhole" else f"Positions have {dim} components"
+        remedy = f"{reason}: give {'one number' if dim == 2 else 'a list of 3'}."
+        yield Problem(key=(*key, "rotation"), constraint=constraint, found=turns, remedy=remedy)
+    elif turns is None and camera.kind == "orthographic" and dim == 3:
+        remedy = "Add observations.camera.rotation, a list of 3."
+        yield Problem(key=(*key, "rotation"), constraint="must be three angles", found=NOTHING, remedy=remedy)
+
+
+def _check_kind(camera: CameraSection) -> Iterator[Problem]:
+    """Check that a camera has the numbers of its kind."""
+    key: Key = ("observations", "camera")
+    own = {"orthographic": {"scale"}, "pinhole": {"focal", "position"}}
+    for name in ("scale", "focal", "position"):
+        given = getattr(camera, name)
+        if given is None and camera.kind == "pinhole" and name in own["pinhole"]:
+            constraint, remedy = "a pinhole camera needs it", f"Add observations.camera.{name}."
+            yield Problem(key=(*key, name), constraint=constraint, found=NOTHING, remedy=remedy)
+        elif given is not None and name not in own[camera.kind]:
+            constraint = f"belongs to the other kind of camera; this one is {camera.kind}"
+            remedy = "Drop it, or change observations.camera.kind."
+            yield Problem(key=(*key, name), constraint=constraint, found=given, remedy=remedy)
+
+
 def check_index(key: Key, index: int, what: str, count: int) -> Iterator[Problem]:
     """Check that a node, or an axis, of this index exists."""
     if index >= count:
@@ -79,7 +191,7 @@ def check_index(key: Key, index: int, what: str, count: int) -> Iterator[Problem
         yield Problem(key=key, constraint=constraint, found=index, remedy=remedy)
 
 
-def unknown_field(key: Key, field: str, fields: Fields) -> Problem:
-    """Report a name that is no field of the state."""
-    remedy = did_you_mean(field, list(fields.state))
+def unknown_field(key: Key, field: str, fields: Fields, *, also: Iterable[str] = ()) -> Problem:
+    """Report a name that is no field of the state, and none of `also`."""
+    remedy = did_you_mean(field, [*fields.state, *also])
     return Problem(key=key, constraint="must be a component of the state", found=field, remedy=remedy)

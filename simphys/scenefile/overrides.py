@@ -52,6 +52,9 @@ def _value(text: str, written: str) -> Any:
             who = f"override '{text}'"
             raise InputError(who, "the value must be valid TOML", shown(written), f"{problem}.") from error
         return written
+    except (ValueError, RecursionError) as error:  # of Python
+        constraint, remedy = "the value has some digits, or some levels", "Write it shorter."
+        raise InputError(f"override '{text}'", constraint, str(error), remedy) from error
     return table["value"] if len(table) == 1 else written
 
 

@@ -11,16 +11,23 @@ from typing import Annotated
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from simphys.simulator.markers import Markers, mark_nodes
+
 Key = tuple[str | int, ...]
 """Path of a value in a scene: table keys and list indices, outermost first."""
 
 EACH = "*"
 """Wildcard in a key: every element of a list, or every value of a table."""
 
+DERIVED = ("marker", "acceleration")
+"""Names of what channels see of a place on a body, besides fields of the state."""
+
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
-Index = Annotated[int, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
+LARGEST = 2**31 - 1
+"""Largest index and count: kernels count in 32 bits."""
+Index = Annotated[int, Field(ge=0, le=LARGEST)]
+Count = Annotated[int, Field(ge=1, le=LARGEST)]
 
 
 class Section(BaseModel):
@@ -85,6 +92,8 @@ class Fields:
     batched: frozenset[str] = frozenset()
     """Names of the fields with a leading axis of members: experiments in one medium that run at once."""
 
+    markers: Markers | None = None
+    """Places that cameras and accelerometers follow; None: the bodies themselves, if there are any."""
     driven: int | None = None
     """Number of members with controls of their own; None if they share one."""
 
@@ -93,6 +102,22 @@ class Fields:
         """Number of members; None for a single experiment."""
         every = {**self.params, **self.state}
         return next((len(every[name]) for name in sorted(self.batched)), self.driven)
+
+    def seen_shape(self, name: str) -> tuple[int, ...] | None:
+        """Return the shape of what channels may see by this name, a field of the moving state or of markers; or None.
+
+        Members have no markers.
+        """
+        if name in self.state:
+            return self.moving_shape(name)
+        markers = self.places()
+        return (markers.nodes, markers.dim) if name in DERIVED and markers is not None else None
+
+    def places(self) -> Markers | None:
+        """Return the markers, if there are any."""
+        if self.members is not None:
+            return None
+        return self.markers or mark_nodes({name: values.shape for name, values in self.state.items()})
 
     def moving_shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of a field of the moving state, with a leading axis of members if there are any."""

@@ -2,36 +2,57 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import sys
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from simphys.autograd import tensor
+from simphys.autograd import runtime, tensor
 from simphys.rollout.budget import parse
 from simphys.scenefile.control import ControlSection
-from simphys.scenefile.fit_sections import ObservationsSection, OptimizerSection, UnknownSection
+from simphys.scenefile.fit_sections import ObservationsSection, OptimizerSection, UnknownSection, ValueSection
 from simphys.scenefile.loss_sections import LossSection
 from simphys.scenefile.section import Count, Fields, Index, Key, Positive, Problem, Section, Simulator
+from simphys.scenefile.sizes import Sizes
 from simphys.simulator import Model, Record
+
+
+@functools.cache
+def _tell_gpu(arch: str) -> None:
+    """Say once which arch "gpu" stands for."""
+    print(f'runtime.arch = "gpu" is "{arch}" here', file=sys.stderr)
 
 
 class RuntimeSection(Section):
     """Device, precision and memory of the kernels.
 
+    arch: "gpu" is the first of "cuda", "metal" and "vulkan" that this machine has; which, is printed.
     memory: limit of the memory that backward may use for a motion: "all" (no limit), a size such as "2GB", bytes, or a
     part of the free memory such as 0.5. Within a limit a motion holds the states that observations and loss terms need,
     and recomputes the others; loss and gradient are the same.
+    threads: a number, or "auto": the number of SIMPHYS_THREADS, else of the cores that the process may use, at most 8.
+    A launch with little work uses one thread.
     deterministic: results that do not depend on the number of threads, even if that is slower.
+    compiler: "quadrants", "taichi", or "auto": that of the process, chosen by SIMPHYS_COMPILER, else quadrants where it
+    is installed.
     """
 
-    arch: Literal["cpu", "cuda", "vulkan", "metal"] = "cpu"
+    arch: Literal["cpu", "gpu", "cuda", "vulkan", "metal"] = "cpu"
+    compiler: Literal["auto", "quadrants", "taichi"] = "auto"
     precision: Literal["f32", "f64"] = "f64"
-    threads: Count = 1
+    threads: Count | Literal["auto"] = "auto"
     seed: Index = 0
     memory: str | int | float = "all"
     deterministic: bool = False
+
+    def start(self) -> None:
+        """Put these settings in force. Errors: InputError for a device or a compiler that the process cannot have."""
+        chosen = runtime.init(arch=self.arch, precision=self.precision, threads=self.threads, compiler=self.compiler)
+        if self.arch == "gpu":
+            _tell_gpu(chosen.arch)
 
     @property
     def limited(self) -> bool:
@@ -57,6 +78,21 @@ class TimeSection(Section):
         return nearest if math.isclose(ratio, nearest, rel_tol=1e-9) else math.ceil(ratio)
 
 
+class ExperimentSection(Section):
+    """One of several recordings: what it has of its own, beside what the scene says for all.
+
+    observations, values and control are laid over the sections of these names, key by key. steps or duration [s] is its
+    horizon, by default that of [time], or until its last observation. name: in tables and files.
+    """
+
+    name: str
+    observations: ObservationsSection | None = None
+    values: dict[str, ValueSection] = {}
+    control: ControlSection | None = None
+    steps: Count | None = None
+    duration: Positive | None = None
+
+
 class CheckSection(Section):
     """Overrides with which `simphys check` takes this scene, such as "geometry.lattice.shape=[8, 8]": a smaller size
     for a large scene, but the horizon that it is about. members: of several experiments it takes so many, the first."""
@@ -67,11 +103,28 @@ class CheckSection(Section):
 
 class OutputSection(Section):
     """The folder of the run, relative to the current folder, and what is recorded: which steps, and of the state
-    which `fields`, all by default."""
+    which `fields`, all by default.
+
+    matrices: a fit that ends leaves the residuals and Jacobians of all its evaluations, which are large.
+    """
 
     folder: str = "runs/scene"
     every: Count = 1
     fields: list[str] | None = None
+    matrices: bool = False
+
+
+def sections_of_experiment(experiment: ExperimentSection, time: TimeSection) -> dict[str, Any]:
+    """Return the sections by which the scene of an experiment differs from the whole scene."""
+    if experiment.steps is not None or experiment.duration is not None:
+        time = TimeSection(dt=time.dt, steps=experiment.steps, duration=experiment.duration)
+    return {
+        "time": time,
+        "observations": experiment.observations,
+        "values": experiment.values,
+        "control": experiment.control,
+        "experiments": [],
+    }
 
 
 class Config(Section):
@@ -80,15 +133,24 @@ class Config(Section):
     FILES: ClassVar[tuple[Key, ...]] = ()
     """Keys of the simulator's sections that hold paths of input files, relative to the scene file."""
 
+    SIZES: ClassVar[Sizes] = ()
+    """Keys of counts, with the bytes that one counted thing takes at least: judged before anything is allocated."""
+
+    PARAMETERS: ClassVar[Mapping[Key, str]] = {}
+    """Keys of numbers that become elements of a parameter as they are, and that no check of other sections reads, with
+    the names of these parameters: scenes that differ in them are built from one (experiment/family.py)."""
+
     title: str = ""
     simulator: Simulator
     runtime: RuntimeSection = RuntimeSection()
     time: TimeSection
     control: ControlSection | None = None
+    values: dict[str, ValueSection] = {}
     unknowns: dict[str, UnknownSection] = {}
     loss: LossSection = LossSection()
     optimizer: OptimizerSection = OptimizerSection()
     observations: ObservationsSection | None = None
+    experiments: list[ExperimentSection] = []
     check: CheckSection = CheckSection()
     output: OutputSection = OutputSection()
 
@@ -104,6 +166,10 @@ class Config(Section):
     @abstractmethod
     def build_model(self) -> Model:
         """Build the model. Errors: InputError for a scene that cannot be simulated."""
+
+    def of_experiment(self, place: int) -> Config:
+        """The scene of one of the experiments, by itself."""
+        return self.model_copy(update=sections_of_experiment(self.experiments[place], self.time))
 
     @cached_property
     def fields(self) -> Fields:

@@ -8,6 +8,7 @@ simulator.name is one of
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,9 +28,12 @@ SIMULATORS = {
     "charges": f"{_HOME}.charges.config:ChargesConfig",
     "billiards": f"{_HOME}.billiards.config:BilliardsConfig",
     "heat": f"{_HOME}.heat.config:HeatConfig",
+    "molecular": f"{_HOME}.molecular.config:MolecularConfig",
     "mpm": f"{_HOME}.mpm.config:MPMConfig",
     "smoke": f"{_HOME}.smoke.config:SmokeConfig",
     "wave": f"{_HOME}.wave.config:WaveConfig",
+    "sph": f"{_HOME}.sph.config:SPHConfig",
+    "elastic": f"{_HOME}.elastic.config:ElasticConfig",
     "shallow_water": f"{_HOME}.wave.shallow.config:ShallowConfig",
     "pendulum": f"{_HOME}.pendulum.config:PendulumConfig",
     "rigid": f"{_HOME}.rigid.config:RigidConfig",
@@ -48,7 +52,7 @@ def find_config(name: object) -> type[Config] | Problem:
         return _unknown(NOTHING if name is None else name, did_you_mean(str(name), known_names()))
     path = SIMULATORS.get(name) or _installed().get(name) or name
     module, colon, attribute = path.partition(":")
-    if not (colon and module and attribute):
+    if not (colon and module and attribute) or module.startswith("."):  # which would be relative, to nothing
         remedy = did_you_mean(name, known_names())
         return _unknown(name, f'{remedy} One of your own: "package.module:ConfigClass".')
     try:
@@ -67,6 +71,7 @@ def _unknown(found: object, remedy: str) -> Problem:
     return Problem(key=("simulator", "name"), constraint="must name a simulator", found=found, remedy=remedy)
 
 
+@functools.cache
 def _installed() -> dict[str, str]:
     return {each.name: each.value for each in entry_points(group=GROUP)}
 
@@ -74,8 +79,11 @@ def _installed() -> dict[str, str]:
 @contextmanager
 def _current_folder_searched() -> Iterator[None]:
     """Let Python find modules in the current folder, after all others: the installed script does not look there."""
-    folder = str(Path.cwd())
-    if folder in sys.path or "" in sys.path:
+    try:
+        folder = str(Path.cwd())
+    except OSError:  # it was deleted
+        folder = ""
+    if folder in ("", *sys.path) or "" in sys.path:
         yield
         return
     sys.path.append(folder)

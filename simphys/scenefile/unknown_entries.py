@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.files.field_file import read_field
 from simphys.scenefile.errors import config_error
-from simphys.scenefile.fit_sections import BoxSection, Numbers, UnknownSection
+from simphys.scenefile.fit_sections import BoxSection, Numbers, UnknownSection, ValueSection
 from simphys.scenefile.section import Key, Problem, Range, Words, rows_of
 from simphys.scenefile.validate import did_you_mean
 
@@ -76,14 +78,34 @@ def validate_unknowns(unknowns: Mapping[str, UnknownSection], values: Mapping[st
 def unknown_problems(unknowns: Mapping[str, UnknownSection], values: Mapping[str, np.ndarray]) -> list[Problem]:
     """Collect all problems of unknowns, given the scene's values of every field."""
     problems: list[Problem] = []
-    owners: dict[tuple[str, int], str] = {}
+    owners: dict[str, np.ndarray] = {}
     for label, unknown in unknowns.items():
         key: Key = ("unknowns", label)
         found = _problems(key, unknown, values)
         if not found:
-            found = _shared(key, unknown, values[unknown.parameter].shape, label, owners)
+            found = _shared(key, unknown, values[unknown.parameter].shape, list(unknowns), owners)
         problems += found
     return problems
+
+
+def value_problems(sections: Mapping[str, ValueSection], values: Mapping[str, np.ndarray]) -> Iterator[Problem]:
+    """Find all problems of values that replace those of fields."""
+    for problem in unknown_problems({label: section.as_unknown() for label, section in sections.items()}, values):
+        _, label, *rest = problem.key
+        yield replace(problem, key=("values", label, *["value" if part == "start" else part for part in rest]))
+
+
+def with_values(sections: Mapping[str, ValueSection], values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Replace parts of fields by the values of valid sections; the arrays given are left alone."""
+    changed = dict(values)
+    for section in sections.values():
+        unknown, name = section.as_unknown(), section.parameter
+        field = np.array(changed[name], dtype=float)
+        entries = flat_entries(unknown, field.shape)
+        found = start_values(unknown, values)
+        field.reshape(-1)[entries] = found[np.arange(entries.size) % found.size]
+        changed[name] = field
+    return changed
 
 
 def _problems(key: Key, unknown: UnknownSection, values: Mapping[str, np.ndarray]) -> list[Problem]:
@@ -207,9 +229,9 @@ def _bound_problems(key: Key, unknown: UnknownSection, values: Mapping[str, np.n
         remedy = "Write [lower, upper]; inf and -inf leave a side open."
         constraint = "the lower bound must be below the upper one"
         problems.append(Problem(key=(*key, "bounds"), constraint=constraint, found=unknown.bounds, remedy=remedy))
-    elif outside := [value for value in start.tolist() if not lower <= value <= upper]:
+    elif not np.all(inside := (start >= lower) & (start <= upper)):
         constraint = f"the bounds [{lower:g}, {upper:g}] must include the start"
-        found = Words(f"a start of {outside[0]:g}")
+        found = Words(f"a start of {start[~inside][0]:g}")
         remedy = "Widen the bounds or move the start."
         problems.append(Problem(key=(*key, "bounds"), constraint=constraint, found=found, remedy=remedy))
     if unknown.transform == "log":
@@ -225,14 +247,18 @@ def _bound_problems(key: Key, unknown: UnknownSection, values: Mapping[str, np.n
 
 
 def _shared(
-    key: Key, unknown: UnknownSection, shape: tuple[int, ...], label: str, owners: dict[tuple[str, int], str]
+    key: Key, unknown: UnknownSection, shape: tuple[int, ...], labels: list[str], owners: dict[str, np.ndarray]
 ) -> list[Problem]:
-    """An entry is unknown once: two unknowns for it could not be told apart."""
-    for entry in flat_entries(unknown, shape).tolist():
-        owner = owners.setdefault((unknown.parameter, entry), label)
-        if owner != label:
-            index = [int(part) for part in np.unravel_index(entry, shape)] if shape else []
-            found = Words(f"{unknown.parameter} {index}, which is unknown in '{owner}' as well")
-            remedy = "Take it out of one of them."
-            return [Problem(key=(*key, "entries"), constraint="an entry is unknown once", found=found, remedy=remedy)]
+    """An entry is unknown once: two unknowns for it could not be told apart.
+
+    `owners` has the number of the unknown of each entry of a field, -1 for none.
+    """
+    owner = owners.setdefault(unknown.parameter, np.full(math.prod(shape), -1, np.int32))
+    entries = flat_entries(unknown, shape)
+    for entry in entries[owner[entries] >= 0][:1].tolist():
+        index = [int(part) for part in np.unravel_index(entry, shape)] if shape else []
+        found = Words(f"{unknown.parameter} {index}, which is unknown in '{labels[owner[entry]]}' as well")
+        remedy = "Take it out of one of them."
+        return [Problem(key=(*key, "entries"), constraint="an entry is unknown once", found=found, remedy=remedy)]
+    owner[entries] = labels.index(str(key[-1]))
     return []

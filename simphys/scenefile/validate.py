@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -26,7 +27,7 @@ _REQUIRED = {
     "finite_number": "a finite number",
     "greater_than": "greater than {gt:g}",
     "greater_than_equal": "at least {ge:g}",
-    "less_than_equal": "at most {le:g}",
+    "less_than_equal": "at most {le:.12g}",
     "literal_error": "one of {expected}",
     "union_tag_invalid": "of one of the kinds {expected_tags}",
     "union_tag_not_found": "of a kind: give the key {discriminator}",
@@ -51,12 +52,34 @@ def validate_sections(model: type[BaseModel], data: Mapping[str, Any]) -> tuple[
             else:
                 valid[name] = field.get_default(call_default_factory=True)
             continue
-        annotation: Any = field.annotation
         try:
-            valid[name] = TypeAdapter(annotation).validate_python(data[name])
+            valid[name] = _adapter(model, name).validate_python(data[name])
         except ValidationError as error:
             problems += _problems(error, model, name, data)
     return valid, problems
+
+
+def find_broken_texts(data: Any, key: Key = ()) -> Iterator[Problem]:
+    """Find texts of bytes that are no UTF-8, which pictures cannot show; a path may be of any bytes."""
+    if isinstance(data, Mapping):
+        for name, value in data.items():
+            yield from find_broken_texts(value, (*key, name))
+    elif isinstance(data, (list, tuple)):
+        for place, value in enumerate(data):
+            yield from find_broken_texts(value, (*key, place))
+    elif isinstance(data, str) and "/" not in data and key != ("output", "folder") and not _is_text(data):
+        yield Problem(key=key, constraint="must be text", found=ascii(data), remedy="Write it in UTF-8.")
+
+
+def _is_text(value: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+@cache
+def _adapter(model: type[BaseModel], name: str) -> TypeAdapter[Any]:
+    """The validator of a section; to make it takes longer than most sections."""
+    annotation: Any = model.model_fields[name].annotation
+    return TypeAdapter(annotation)
 
 
 def did_you_mean(word: str, known: list[str]) -> str:
@@ -81,7 +104,7 @@ def _problems(error: ValidationError, model: type[BaseModel], name: str, data: M
             context = entry.get("ctx", {})
             text = _REQUIRED[kind].format(**context) if kind in _REQUIRED else entry["msg"]
             at_key = required.setdefault(key, _Required(found, [], [], []))
-            (at_key.types if kind.endswith("_type") else at_key.ranges).append(text)
+            (at_key.types if kind.endswith("_type") or kind == "literal_error" else at_key.ranges).append(text)
             at_key.options.extend(_options(context))
     deeper = {*required, *[problem.key for problem in problems]}
     for key, at_key in required.items():
@@ -90,7 +113,8 @@ def _problems(error: ValidationError, model: type[BaseModel], name: str, data: M
         found, options = at_key.found, at_key.options
         # Of a number-or-list given as a number, only that the number is wrong.
         texts = list(dict.fromkeys(at_key.ranges or at_key.types))
-        remedy = did_you_mean(str(found), options) if options else _remedy(found, texts)
+        is_number = isinstance(found, (int, float)) and any("number" in text or "least" in text for text in texts)
+        remedy = did_you_mean(str(found), options) if options and not is_number else _remedy(found, texts)
         problems.append(Problem(key=key, constraint=f"must be {' or '.join(texts)}", found=found, remedy=remedy))
     return problems
 

@@ -2,8 +2,9 @@
 
 from .arrays import Array, Arrays, Shape
 from .bodies import Bodies
-from .contract import Engine, Model, Record
+from .contract import Engine, Model, Quantity, Record
 from .events import Event
 from .grids import Grid
+from .markers import Markers
 
-__all__ = ["Array", "Arrays", "Bodies", "Engine", "Event", "Grid", "Model", "Record", "Shape"]
+__all__ = ["Array", "Arrays", "Bodies", "Engine", "Event", "Grid", "Markers", "Model", "Quantity", "Record", "Shape"]

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from simphys.autograd.kernels.alignment import aligned_empty
+
 from .arrays import Array, Shape
 
 LEAST_BYTES = 1 << 20
@@ -21,14 +23,14 @@ _kept: dict[int, list[Array]] = {}
 
 
 def empty(shape: Shape, dtype: Any) -> Array:
-    """Allocate like `numpy.empty`."""
+    """Allocate like `aligned_empty`."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < LEAST_BYTES:
-        return np.empty(shape, dtype)
+        return aligned_empty(shape, dtype)
     free = _kept.get(size)
     if not free:
         _kept.clear()
-    buffer = free.pop() if free else np.empty(size, np.uint8)
+    buffer = free.pop() if free else aligned_empty((size,), np.uint8)
     return np.asarray(_Lease(buffer)).view(dtype).reshape(shape)
 
 

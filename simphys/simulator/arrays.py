@@ -12,6 +12,12 @@ Arrays = dict[str, Array]
 Shape = tuple[int, ...]
 
 
+def locked(array: Array) -> Array:
+    """Lock an array that others read, such as topology, which has no version to show a write."""
+    array.setflags(write=False)
+    return array
+
+
 def element_name(name: str, element: tuple[int, ...]) -> str:
     """Format the name of an element: 'velocity[0, 1]'."""
     return f"{name}[{', '.join(map(str, element))}]" if element else name

@@ -14,21 +14,47 @@ Rollouts, memory budgets, batches, checks of gradients, adjoint health and scene
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import functools
+from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.errors import InputError, MissingJvp
+from simphys.autograd.look.html import html_table
 
-from .arrays import Array, Arrays, Shape
+from .arrays import Array, Arrays, Shape, locked
 from .bodies import Bodies
 from .events import Event
 from .grids import Grid
+from .markers import Markers, mark_nodes
+from .summary import describe_field, describe_record
+
+
+class Quantity(NamedTuple):
+    """Numbers with a unit."""
+
+    values: Array
+    unit: str
+
+
+@functools.cache
+def _names(cls: type[Record]) -> tuple[str, ...]:
+    return tuple([field.name for field in fields(cls)])
+
+
+def _is_tensor(value: object) -> bool:
+    return isinstance(value, Tensor) or type(value).__module__.partition(".")[0] == "torch"
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Split the description of a field into shape and numbers."""
+    shape, _, numbers = text.rpartition(": ") if ": " in text else text.rpartition("= ")
+    return shape.strip(" :"), numbers
 
 
 class Record:
@@ -36,10 +62,23 @@ class Record:
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give each class this text for itself: a dataclass writes one of its own where it finds none."""
+        super().__init_subclass__(**options)
+        if "__repr__" not in cls.__dict__:
+            cls.__repr__ = Record.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        return describe_record(type(self).__name__, {name: np.asarray(x) for name, x in self.arrays().items()})
+
+    def _repr_html_(self) -> str:
+        rows = [(name, *_split(describe_field("", values))) for name, values in self.arrays().items()]
+        return html_table(type(self).__name__, ("field", "shape", "values"), rows)
+
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Names of the fields, in order."""
-        return tuple([field.name for field in fields(cls)])
+        return _names(cls)  # type: ignore[arg-type]  # mypy takes the hash of a record for that of its class
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Tensors of all fields, in order."""
@@ -53,13 +92,14 @@ class Record:
         """Return a copy with other values in some fields.
 
         A number fills its field; a list or an array has the field's present shape; a Tensor is taken as it is, and
-        gradients flow to it. Errors: InputError for an unknown name, a shape that does not fit, or no numbers.
+        gradients flow to it, as is a tensor of torch, for `to_torch`.
+        Errors: InputError for an unknown name, a shape that does not fit, or no numbers.
         """
         for name in changes:
             if name not in self.names():
                 known = f"the fields are {', '.join(self.names())}"
                 raise InputError(f"{type(self).__name__}.replace", known, name, "Name one of these.")
-        values = {n: v if isinstance(v, Tensor) else self._tensor_for(n, v) for n, v in changes.items()}
+        values = {n: v if _is_tensor(v) else self._tensor_for(n, v) for n, v in changes.items()}
         return replace(self, **values)
 
     def _tensor_for(self, name: str, value: npt.ArrayLike) -> Tensor:
@@ -92,6 +132,14 @@ class Engine(ABC):
     def needs_states(self) -> bool:
         """True if `pull` reads states; False, as for linear physics, lets a rollout store none."""
         return True
+
+    @property
+    def segments_roll(self) -> bool:
+        """True if a segment may be advanced beyond its rows, and then holds the last states alone.
+
+        Rows are taken modulo their number, so that `segment(0)` holds one state, whatever the number of steps.
+        """
+        return False
 
     @property
     def sparse_adjoints(self) -> bool:
@@ -176,6 +224,10 @@ def _no_events(model: Model, params: Arrays, states: Arrays, control: Array | No
     return ()
 
 
+def _no_stresses(model: Model, params: Arrays, states: Arrays) -> dict[str, Quantity]:
+    return {}
+
+
 def _no_advice(model: Model, params: Arrays, state: Arrays) -> str:
     return "Take a smaller time step, or begin with less motion."
 
@@ -190,6 +242,7 @@ class Bound:
     events: Callable[[Any, Arrays, Arrays, Array | None], tuple[Event, ...]] = _no_events
     advice: Callable[[Any, Arrays, Arrays], str] = _no_advice
     check_state: Callable[[Arrays], None] = _accept
+    stresses: Callable[[Any, Arrays, Arrays], dict[str, Quantity]] = _no_stresses
 
 
 def _unbound(model: Model, *arguments: Any, **options: Any) -> Any:
@@ -201,7 +254,18 @@ def _unbound(model: Model, *arguments: Any, **options: Any) -> Any:
     )
 
 
-class Model(ABC):
+class ModelType(ABCMeta):
+    """Maker of models: their arrays become copies that are locked, since a write to topology has no version."""
+
+    def __call__(cls, *arguments: Any, **named: Any) -> Any:
+        model = super().__call__(*arguments, **named)
+        for name, value in list(getattr(model, "__dict__", {}).items()):
+            if type(value) is np.ndarray and value.flags.writeable:
+                model.__dict__[name] = locked(value.copy())
+        return model
+
+
+class Model(metaclass=ModelType):
     """Simulator with all its data that no gradient flows to: topology, time step, integrator.
 
     A subclass is data. The simulator's `__init__.py` gives it a step and an engine by `bind`; a small simulator may
@@ -227,13 +291,14 @@ class Model(ABC):
         events: Callable[[Any, Arrays, Arrays, Array | None], tuple[Event, ...]] = _no_events,
         advice: Callable[[Any, Arrays, Arrays], str] = _no_advice,
         check_state: Callable[[Arrays], None] = _accept,
+        stresses: Callable[[Any, Arrays, Arrays], dict[str, Quantity]] = _no_stresses,
     ) -> None:
         """Give the model its machinery: functions that take the model first, like the methods of the same names.
 
         `check` raises UnphysicalValue for parameters that no engine should see, and `check_state` for states that no
         motion may begin with.
         """
-        cls._bound = Bound(step, engine, check, events, advice, check_state)
+        cls._bound = Bound(step, engine, check, events, advice, check_state, stresses)
 
     @abstractmethod
     def param_shapes(self) -> Mapping[str, Shape]:
@@ -290,6 +355,13 @@ class Model(ABC):
         """Name the probable cause of a blow-up after this last finite state, and a remedy, without a batch axis."""
         return self._bound.advice(self, params, state)
 
+    def stresses(self, params: Arrays, states: Arrays) -> dict[str, Quantity]:
+        """Compute what bodies, or the links between them, bear in states [rows, *shape], for recordings and pictures.
+
+        Each has a name, and values [rows, bodies] or [rows, links], without a batch axis.
+        """
+        return self._bound.stresses(self, params, states)
+
     def describe_bodies(self, params: Arrays) -> Bodies | None:
         """Describe the bodies, if the state consists of bodies."""
         return None
@@ -297,6 +369,10 @@ class Model(ABC):
     def describe_grid(self) -> Grid | None:
         """Describe the grid, if the state consists of fields on one."""
         return None
+
+    def describe_markers(self) -> Markers | None:
+        """Describe places that cameras and accelerometers follow: by default the bodies themselves, if any."""
+        return mark_nodes(self.state_shapes())
 
 
 Model._bound = Bound(_unbound, _unbound)

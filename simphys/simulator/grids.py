@@ -24,6 +24,8 @@ class Grid:
     """Fields of the state and of the parameters with a value for each cell, [..., *cells], and their units.
 
     A field of vectors has the components first; on a staggered grid it may have one entry more along an axis."""
+    depth: bool = False
+    """True if the last axis is the depth, as in a section x, z: pictures draw it downwards."""
 
     def axis(self, axis: int) -> npt.NDArray[Any]:
         """Positions of the cells along an axis [m], [cells[axis]]."""

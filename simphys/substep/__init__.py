@@ -6,6 +6,8 @@ which engines are generated.
 
 from simphys.numerics.element import element
 
+from .along import Along, along
+from .collect import collect
 from .concatenate import concatenate
 from .corners import corners
 from .dense import dense
@@ -13,6 +15,7 @@ from .edges import edges
 from .faces import faces
 from .from_grid import from_grid
 from .grid import per_cell
+from .neighbours import neighbours
 from .operation import operation
 from .pairs import pairs
 from .part import part
@@ -30,6 +33,7 @@ from .total import total
 from .weighted import Weights, weighted
 
 __all__ = [
+    "Along",
     "Event",
     "Fields",
     "Move",
@@ -37,6 +41,8 @@ __all__ = [
     "Row",
     "Setting",
     "Weights",
+    "along",
+    "collect",
     "concatenate",
     "corners",
     "dense",
@@ -44,6 +50,7 @@ __all__ = [
     "element",
     "faces",
     "from_grid",
+    "neighbours",
     "operation",
     "pairs",
     "part",

@@ -103,10 +103,14 @@ class Action:
     """True if an element takes so long that a few are worth a thread."""
     width: int = 1
     """Elements that are computed together, before any of them is stored."""
+    margin: int = 1
+    """Cells at either end of a row of a grid whose bodies differ from those of the cells between."""
     is_long: bool = False
     """True if its body is so long that it is compiled with reduced optimization."""
     in_order: bool = False
     """True if elements add to the same places, so that the loop takes one after the other on a CPU."""
+    exact: bool = False
+    """True if sums in it keep the order of their terms, as loops of another length have the same terms and zeros."""
     clears: Slot | None = None
     """Slot of the workspace that the action sets to zero, if that is all it does."""
     call: Callable[[Arrays, Moment], None] | None = None

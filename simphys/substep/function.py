@@ -13,7 +13,7 @@ from simphys.simulator import Array, Model
 from simphys.simulator.memo import memo
 
 from .launch import Arrays, run_pass
-from .pattern import Pattern
+from .pattern import FIXED, Pattern
 from .program import Op, Value
 from .trace import Recording, Symbol
 
@@ -51,7 +51,9 @@ class Substep(Function):
     def forward(ctx: Context, model: Any, *inputs: Any) -> Any:
         pattern: Pattern = ctx.function.pattern
         ctx.model, ctx.applied = model, _apply(pattern, model, inputs)  # which does not keep the model alive
-        results = run_pass(ctx.applied.op, "forward", _arrays(ctx, "value", inputs))
+        given = _arrays(ctx, "value", inputs)
+        results = run_pass(ctx.applied.op, "forward", given)
+        pattern.check_results(ctx.applied.op, list(given.values()), results)
         ctx.save_for_backward(*inputs, *(results if pattern.reads_results else ()))
         visible = _visible(pattern, results)
         for number in pattern.fixed_results:
@@ -133,7 +135,7 @@ def _as_input(pattern: Pattern, name: str, given: Any, recording: Recording) -> 
     """Make the value of an argument while a step is recorded."""
     field = pattern.sources[name].field
     if isinstance(given, Symbol):
-        if pattern.sources[name].kind == "constant":
+        if pattern.sources[name].kind in FIXED:
             raise InputError(pattern.name, f"{field} is a constant", given.value.name, "Declare it as an array.")
         return given.value
     if isinstance(given, Tensor):

@@ -33,6 +33,7 @@ def per_cell(
     results: Mapping[str, str | Shape] | None = None,
     components_first: bool = False,
     idle: Mapping[str, str] | None = None,
+    over: str = CELLS,
 ) -> Any:
     """Declare a sub-step that applies an element function to each cell of the grid of `model.cells`.
 
@@ -44,6 +45,7 @@ def per_cell(
     - `idle`: for a parameter, another one that is the result wherever the first is zero. An engine then leaves it out.
     - `entries`: (array, number of an entry), for an entry that all cells share, such as that of a body.
     - `index`: a parameter that takes the index of the cell along each axis, a vector.
+    - `over`: another attribute of the model with the shape of a grid, such as that of a layer.
     """
     sources = {p: Source("own", name) for p, name in own.items()}
     sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
@@ -52,7 +54,7 @@ def per_cell(
     sources |= {p: Source("entry", name, by=f"{number}") for p, (name, number) in (entries or {}).items()}
     if index:
         sources[index] = Source("constant", index, by=CELLS)
-    made = PerCell(func, sources, results=results, components_first=components_first)
+    made = PerCell(func, sources, results=results, components_first=components_first, over=over)
     made.idle = idle or {}
     return declare(made)
 
@@ -62,18 +64,20 @@ class GridPattern(LoopPattern):
 
     components_first = False
     """True if arrays of vectors are [c, *cells]."""
+    grid_name = CELLS
+    """Attribute of the model with the number of cells along each axis."""
 
     def read_cells(self, model: Any) -> Shape:
         """Read the number of cells along each axis. Errors: InputError for a model that has none."""
-        cells = getattr(model, CELLS, None)
+        cells = getattr(model, self.grid_name, None)
         if not (isinstance(cells, tuple) and cells and all([isinstance(n, int) and n > 0 for n in cells])):
-            constraint = f"`{CELLS}` of the model is a tuple with the number of cells along each axis"
+            constraint = f"`{self.grid_name}` of the model is a tuple with the number of cells along each axis"
             raise InputError(self.source, constraint, repr(cells), "Add it to the model.")
         return cells
 
     def view_cells(self, name: str, value: Value, cells: Shape) -> View:
         """Elements of an array of cells. Errors: InputError for an array of another shape."""
-        domain = Domain(CELLS, math.prod(cells), cells)
+        domain = Domain(self.grid_name, math.prod(cells), cells)
         if self.components_first and value.shape[1:] == cells:
             return View(domain, value.shape[:1], components_first=True)
         if value.shape[: len(cells)] != cells:
@@ -88,7 +92,7 @@ class GridPattern(LoopPattern):
             element = like if isinstance(like, tuple) else self._element_shape(op, like)
             first = self.components_first and bool(element)
             shape = (*element, *cells) if first else (*cells, *element)
-            view = View(Domain(CELLS, math.prod(cells), cells), element, components_first=first)
+            view = View(Domain(self.grid_name, math.prod(cells), cells), element, components_first=first)
             found.append(Value(name, shape, "local", view))
         return tuple(found)
 
@@ -103,9 +107,10 @@ class PerCell(GridPattern):
         *,
         results: Mapping[str, str | Shape] | None,
         components_first: bool,
+        over: str,
     ) -> None:
-        super().__init__(func, sources, results=results, over=CELLS)
-        self.components_first = components_first
+        super().__init__(func, sources, results=results, over=over)
+        self.components_first, self.grid_name = components_first, over
         given = [name for name, source in self.sources.items() if not _is_known(source)]
         self.arguments = tuple([self.sources[name].field for name in given])
         self.places = tuple([given.index(name) if name in given else None for name in self.sources])
@@ -120,7 +125,7 @@ class PerCell(GridPattern):
                 views[name] = self.view_cells(name, value, cells) if own else self._shared_view(name, value)
         placed = [(name, source.by) for name, source in self.sources.items() if _is_known(source)]
         closed = {name: tuple(getattr(model, by)) for name, by in placed if by != CELLS}
-        op = Op(self, inputs, Domain(CELLS, math.prod(cells), cells), views, variant=tuple(closed.items()))
+        op = Op(self, inputs, Domain(self.grid_name, math.prod(cells), cells), views, variant=tuple(closed.items()))
         op.outputs = self.make_cell_outputs(op, cells)
         return op
 

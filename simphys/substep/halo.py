@@ -15,6 +15,11 @@ from .layout import Layout
 from .lines import TextLoop, array_arguments, compile_loop
 
 
+def is_always_zero(layout: Layout, boundaries: tuple[str, ...], reach: int) -> bool:
+    """True if no cell beyond the sides, as far as `reach` cells, ever differs from 0."""
+    return not _tabulate(layout, boundaries, reach)
+
+
 def bind_fill_halo(
     layout: Layout, u: Array, *, boundaries: tuple[str, ...], reach: int, parallel: bool
 ) -> Callable[[int], None]:

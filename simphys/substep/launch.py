@@ -17,7 +17,7 @@ from .action import Place, Slot, element_name
 from .program import Op, Value
 from .schedule import find_locals, schedule
 from .scope import Scope
-from .text import acts_on_whole, domains_of, index_type, launch_lines, make_kernel, uses_name
+from .text import acts_on_whole, domains_of, index_type, keeps_order, launch_lines, make_kernel, uses_name
 
 Pass = Literal["forward", "adjoint", "tangent"]
 Name = tuple[str, str | int]
@@ -162,6 +162,7 @@ def _compile(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
         runtime.real(),
         reduced=acts_on_whole(groups),
         alike=alike,
+        exact=keeps_order(groups),
     )
     return _Prepared(
         kernel,

@@ -11,12 +11,11 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
+from simphys.autograd.kernels.alignment import aligned_zeros
 from simphys.simulator import Array, Shape
 
 BLOCK = 16
-"""Numbers computed into a local table and stored at once: loops that store single numbers are not vectorized."""
+"""Numbers that are computed as a vector and stored at once: loops that store single numbers are not vectorized."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +87,6 @@ class Layout:
     def pad(self, values: Array) -> Array:
         """Copy cells [..., *shape] into this layout [..., size], with 0 elsewhere."""
         lead = values.shape[: values.ndim - len(self.shape)]
-        made = np.zeros((*lead, self.size), values.dtype)
+        made = aligned_zeros((*lead, self.size), values.dtype)
         self.view_cells(made)[...] = values
         return made

@@ -1,8 +1,8 @@
 """Text of loops over the lines of a grid in its layout, for all batch members; see `layout`.
 
-A loop computes a block of entries of a line into local tables, and stores these at once: loops that store single
-numbers are not vectorized. Masks change no index, but prove that indices cannot overflow; only such loops are
-vectorized.
+A loop computes a block of entries of a line as a vector, and stores it at once: loops that store single numbers are not
+vectorized. On the CPU, kernels are wide, so that one instruction stores many numbers. Each compiler is given the text
+that it makes the most of, see `line_text`.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from simphys.numerics.stencil import first_difference, second_difference
 from simphys.simulator import Array
 
 from .layout import BLOCK
+from .line_text import INDEX, STRIDE, by_entry, by_vector
 from .text import indent, make_kernel, uses_name
 
-SHIFT = BLOCK.bit_length() - 1
-"""Bits of an index within a block."""
-INDEX = 2**30 - 1
-"""Mask for indices of blocks."""
-STRIDE = 2**24 - 1
-"""Mask for strides."""
 SIZES = ("members", "pieces", "lines", "lines2", "blocks", "stride", "own_stride", "line_step", "width")
 """Numbers of lines and blocks, the strides of a layer's axis, and what gives a line's position along that axis."""
+TIME = ("outer", "outer_step", "group", "lag", "rows", "size")
+"""Numbers of a loop over time: of the first axis, of the lines across it, and of the rows of an array."""
+WHEN = ("phase", "row", "way", "steps")
+"""Numbers that a launch of a loop over time takes."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,12 @@ class LineLoop:
     """Arrays whose offset x_at is given at each launch, in order."""
     profiles: tuple[str, ...] = ()
     """Arrays along the axis of the slab, whose entries are named like x_n; `mask` is 1 inside and 0 behind its ends."""
+    over_time: tuple[str, ...] = ()
+    """Rows of one array, one after another, the last of which a step computes; a launch makes some steps, see `WHEN`.
+
+    `row` is the first of them in the first step, `way` is 1 or -1. The number of rows may be smaller than that of
+    steps: they go round.
+    """
 
 
 @dataclass(frozen=True)
@@ -68,12 +73,18 @@ class TextLoop:
 
 
 def compile_loop(
-    name: str, arrays: Mapping[str, str], numbers: Mapping[str, str], body: list[str], functions: Mapping[str, Any]
+    name: str,
+    arrays: Mapping[str, str],
+    numbers: Mapping[str, str],
+    body: list[str],
+    functions: Mapping[str, Any],
+    *,
+    wide: bool = False,
 ) -> TextLoop:
     """Compile text. `arrays` and `numbers` have the types of what it may name; what changes comes last."""
     parameters = {n: kind for n, kind in {**arrays, **numbers}.items() if uses_name(body, n)}
     called = {n: func for n, func in functions.items() if uses_name(body, n)}
-    return TextLoop(make_kernel(name, parameters, body, called, runtime.real()), tuple(parameters))
+    return TextLoop(make_kernel(name, parameters, body, called, runtime.real(), wide=wide), tuple(parameters))
 
 
 def compile_lines(
@@ -86,39 +97,73 @@ def compile_lines(
     text = [*loop.body, *loop.results.values()]
     layouts = {name: "grid" for name in loop.grid} | {name: "slab" for name in loop.slab}
     layouts = {name: s for name, s in layouts.items() if name in loop.results or uses_name(text, name)}
-    arrays = dict.fromkeys([*layouts, *loop.profiles], "array_real")
-    arrays |= {f"{name}_blocks": f"array_vector_{BLOCK}" for name in loop.results}
+    wide = not runtime.settings().on_gpu
+    write = by_vector if wide and runtime.compiler == "taichi" else by_entry
+    block = write(layouts, loop.body, loop.results, loop.profiles, on_last_axis=on_last_axis)
     used = [layout for layout in ("grid", "slab") if layout in layouts.values()]
-    numbers = [*SIZES, *[f"{layout}{part}" for layout in used for part in ("_begin", "_1", "_2")]]
-    numbers += ["slab_stride", *[f"{name}_stride" for name in layouts]]
+    begins = [f"{s} = line // lines2 * {s}_1 + line % lines2 * {s}_2 + {s}_begin" for s in used]
+    if loop.over_time:
+        begins = ["grid = i * outer_step + line * grid_2 + grid_begin"]
     lines = [
-        *[f"{s} = line // lines2 * {s}_1 + line % lines2 * {s}_2 + {s}_begin" for s in used],
+        *begins,
         *[
-            f"{name}_0 = {f'{name}_at + ' * (name in loop.moving)}member * {_stride(name, loop)} + {layout}"
+            f"{name}_0 = {f'{name}_at + ' * _has_offset(name, loop)}member * {_stride(name, loop)} + {layout}"
             for name, layout in layouts.items()
         ],
         *[f"first = line // line_step % width & {INDEX}"] * (bool(loop.profiles) and not on_last_axis),
         "for k in range(blocks):",
+        *indent(block),
     ]
-    block = [f"{name}_b = ({name}_0 + k * {BLOCK}) & {INDEX}" for name in layouts]
-    block += [f"{name}_t = vector_{BLOCK}(0.0)" for name in loop.results]
-    entry = [f"{name}_i = {name}_b + n" for name in layouts]
-    along = f"((k * {BLOCK}) & {INDEX}) + n" if on_last_axis else "first"
-    # a line across the axis lies inside
-    entry += [f"{n}_n = {f'{n}[{along}]' if n != 'mask' or on_last_axis else '1.0'}" for n in loop.profiles]
-    entry += [*loop.body, *[f"{name}_t[n] = {expression}" for name, expression in loop.results.items()]]
-    block += [f"for n in range({BLOCK}):", *indent(entry)]
-    block += [f"{name}_blocks[{name}_b >> {SHIFT}] = {name}_t" for name in loop.results]
-    body = [
-        f"ti.loop_config(serialize={not parallel})",
-        f"for y in range(members * pieces * {spread}):",
-        f"    if y % {spread} == 0:",
-        f"        member, piece = y // {spread} // pieces, y // {spread} % pieces",
-        "        for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):",
-        *indent([*lines, *indent(block)], 3),
+    body = [f"ti.loop_config(serialize={not parallel})", *_piece_lines(loop, spread, lines)]
+    arrays = dict.fromkeys([*layouts, *loop.profiles], "array_real")
+    arrays |= {f"{name}_blocks": f"array_vector_{BLOCK}" for name in layouts}
+    numbers = [*SIZES, *TIME, *[f"{layout}{part}" for layout in used for part in ("_begin", "_1", "_2")]]
+    numbers += ["slab_stride", *[f"{name}_stride" for name in layouts]]
+    last = WHEN if loop.over_time else [f"{name}_at" for name in loop.moving]
+    return compile_loop(loop.name, arrays, dict.fromkeys([*numbers, *last], "i32"), body, functions, wide=wide)
+
+
+def _piece_lines(loop: LineLoop, spread: int, lines: list[str]) -> list[str]:
+    """Write the loops around a line: members, pieces of the grid, and lines of a piece, perhaps over time."""
+    parts = "(pieces - phase)" if loop.over_time else "pieces"
+    inner = [f"member, part = y // {spread} // {parts}, y // {spread} % {parts}"]
+    if loop.over_time:
+        inner += _front_lines(loop.over_time, lines)
+    else:
+        inner += ["for line in range(lines * part // pieces, lines * (part + 1) // pieces):", *indent(lines)]
+    return [f"for y in range(members * {parts} * {spread}):", f"    if y % {spread} == 0:", *indent(inner, 2)]
+
+
+def _front_lines(rows: tuple[str, ...], lines: list[str]) -> list[str]:
+    """Write the loops over the steps in a piece of the grid, so that what a step computes is in cache for the next one.
+
+    A front goes along the first axis; a step follows the step before at a distance of `lag`, as far as differences
+    reach. A piece shrinks by this from step to step at its inner ends, in phase 0; phase 1 fills the gaps that are left
+    around each end. So pieces need nothing of each other, and a cell's row is overwritten when nothing needs it.
+    """
+    before, now, new = [f"{name}_at" for name in rows]
+    return [
+        "low, high = outer * (part + phase) // pieces, outer * (part + 1) // pieces",
+        "rise, fall = lag * ti.min(part, 1), lag * ti.min(pieces - 1 - part, 1)",
+        "if phase == 1:",
+        "    rise, fall = -lag, -lag",
+        "for front in range(low, high + (lag - fall) * (steps - 1)):",
+        f"    {now}, {new} = row % rows * size, (row + way) % rows * size",
+        "    for s in range(steps):",
+        f"        {before}, {now} = {now}, {new}",
+        f"        {new} = {now} + way * size",
+        f"        if {new} < 0 or {new} == rows * size:",
+        f"            {new} -= way * rows * size",
+        "        i = front - lag * s",
+        "        if low + rise * s <= i and i < high - fall * s:",
+        "            for line in range(group):",
+        *indent(lines, 4),
     ]
-    offsets = [f"{name}_at" for name in loop.moving]
-    return compile_loop(loop.name, arrays, dict.fromkeys([*numbers, *offsets], "i32"), body, functions)
+
+
+def _has_offset(name: str, loop: LineLoop) -> bool:
+    """True if x_at is added to the index of an array x."""
+    return name in loop.moving or name in loop.over_time
 
 
 def _stride(name: str, loop: LineLoop) -> str:

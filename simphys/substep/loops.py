@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from simphys.numerics.element import Rule
 
@@ -26,6 +26,9 @@ class LoopPattern(Pattern):
 
     heavy = False
     """True if an element takes so long that a few are worth a thread."""
+
+    exact = False
+    """True if its sums keep the order of their terms."""
 
     # --- what a pattern may change
 
@@ -130,6 +133,7 @@ class LoopPattern(Pattern):
             writes[target.slot] = "other" if "other" in (target.access, writes.get(target.slot)) else "own"
             if target.adds:
                 reads.setdefault(target.slot, target.access)
-        scope.add(Action(op.domain, emit, reads, writes, heavy=self.heavy, width=self.choose_width(op)))
+        options: Any = {"heavy": self.heavy, "width": self.choose_width(op), "exact": self.exact}
+        scope.add(Action(op.domain, emit, reads, writes, **options))
         for target in targets:
             target.finish()

@@ -72,14 +72,19 @@ def multiply_transposed(
 ) -> None:
     """Set, or add to, target[j] the sum over i of matrix[i, j] given[i]."""
 
+    begin = position(site, given, "0")
+
+    def add_products(first: str, count: int, total: str, row: str, taken: int) -> None:
+        factors = [site.assign("factor", f"{given.array}[{begin} + {row} + {q}]") for q in range(taken)]
+        starts = [position(site, matrix, f"({row} + {q}) * {columns} + {first}") for q in range(taken)]
+        with lanes(site, count) as r:
+            entries = [f"{matrix.array}[{start} + {r}]" for start in starts]
+            products = [f"{entry} * {factor}" for entry, factor in zip(entries, factors, strict=True)]
+            site.line(f"{total}[{r}] += {' + '.join(products)}")
+
     def block(first: str, count: int) -> None:
         total = site.assign("total", f"vector_{count}(0.0)")
-        begin = position(site, given, "0")
-        with site.block(f"for k in range({rows}):"):
-            factor = site.assign("factor", f"{given.array}[{begin} + k]")
-            start = position(site, matrix, f"k * {columns} + {first}")
-            with lanes(site, count) as r:
-                site.line(f"{total}[{r}] += {matrix.array}[{start} + {r}] * {factor}")
+        pieces(site, rows, ROWS, lambda row, taken: add_products(first, count, total, row, taken))
         to = position(site, target, first)
         with lanes(site, count) as r:
             before = f"{target.array}[{to} + {r}] + " if adds else ""
@@ -142,9 +147,12 @@ def add_outer_products(
                 for factor, at in zip(left_entries, to, strict=True):
                     site.line(f"{target.array}[{at} + {r}] = {target.array}[{at} + {r}] + {factor} * {value}")
 
-    # Taichi 1.7.4 fails on two loops with vectors that are indexed at run time in one kernel for Vulkan.
-    in_registers = count_rows == SUMS and not runtime.settings().on_gpu
-    pieces(site, columns, LANES, block if in_registers else block_in_memory)
+    def either(first: str, count: int) -> None:
+        # Taichi 1.7.4 fails on two loops with vectors that are indexed at run time in one kernel for Vulkan.
+        in_registers = count_rows == SUMS and 2 * count > LANES and not runtime.settings().on_gpu
+        (block if in_registers else block_in_memory)(first, count)
+
+    pieces(site, columns, LANES, either)
 
 
 def add_rows(site: Site, first: str, count: int, given: Place, target: Place) -> None:

@@ -73,7 +73,7 @@ class Pairs(LoopPattern):
         *,
         partners: Sequence[tuple[str, str]],
         onto: str,
-        like: str,
+        like: str | Shape,
         over: str,
     ) -> None:
         super().__init__(func, sources, results={onto: like}, over=over)
@@ -118,7 +118,7 @@ class Pairs(LoopPattern):
 
     def _is_swept(self, name: str) -> bool:
         """True for an array that the sums over j go through."""
-        return self.sources[name].kind in ("between", "both")
+        return self.sources[name].kind in ("between", "both", "mark")
 
     # --- the three passes
 
@@ -160,8 +160,8 @@ class Pairs(LoopPattern):
 
         def emit(site: Site) -> None:
             assert value.view is not None, "the result of a sub-step"
-            opposed = self._difference(site, Slot("adjoint", value), value.view)
-            terms = [*self._terms(site, op, scope, names, "value"), opposed]
+            of_pair = self._pair_adjoint(site, Slot("adjoint", value), value.view)
+            terms = [*self._terms(site, op, scope, names, "value"), of_pair]
             results = {number: op.views[name].element for name, number in wanted.items()}
             totals = self._sum(site, op, scope, rule, terms, results)
             for (name, target), total in zip(targets.items(), totals, strict=True):
@@ -219,6 +219,10 @@ class Pairs(LoopPattern):
         """Prepare the entry of i less that of j."""
         own = site.load(slot, view)
         return lambda j: site.assign("difference", f"{own} - {site.load_at(slot, view, j)}")
+
+    def _pair_adjoint(self, site: Site, slot: Slot, view: View) -> Term:
+        """Prepare the adjoint of the result of a pair."""
+        return self._difference(site, slot, view)
 
     def _swept_reads(self, op: Op, scope: Scope, names: Collection[str], kind: Kind = "value") -> dict[Slot, Access]:
         """Slots of the arrays that the named parameters come from: the sums read other elements of them, too."""

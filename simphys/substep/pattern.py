@@ -14,17 +14,22 @@ from simphys.simulator import Shape
 
 from .action import Access, Site, Slot, zero_element
 from .program import WHOLE, Domain, Op, Value, View
-from .relation import invert, read_relation
+from .relation import find_attribute, invert, read_relation
 from .scope import Scope
+
+FIXED = ("constant", "model", "mark")
+"""Sources to which no gradient flows."""
+OF_MODEL = "model."
+"""Beginning of the name of an attribute of the model, among names of parameters."""
 
 
 class Source(NamedTuple):
     """Origin of a parameter of an element function."""
 
     kind: str
-    """own, shared, gathered, constant, or what a pattern adds to these."""
+    """own, shared, gathered, constant, model, or what a pattern adds to these."""
     field: str
-    """Name of the array."""
+    """Name of the array, or of the attribute of the model that has it."""
     by: str = ""
     """Attribute of the model with the index of the element that is read, for gathered ones."""
 
@@ -46,11 +51,8 @@ class Pattern(ABC):
             constraint = f"it names an array for each of {', '.join(self.element.inputs)}"
             raise InputError(self.source, constraint, found, "Correct the declaration.")
         self.sources = {name: sources[name] for name in self.element.inputs}
-        self.arguments: tuple[str, ...] = tuple([source.field for source in self.sources.values()])
-        """Names of the arrays that the sub-step is applied to, in order."""
-        self.places: tuple[int | None, ...] = tuple(range(len(self.arguments)))
-        """Place of each parameter's array among them; None for a parameter that takes no array."""
-        self.varying = tuple([name for name, source in self.sources.items() if source.kind != "constant"])
+        self.arguments, self.places = _place_arguments(self.sources)
+        self.varying = tuple([name for name, source in self.sources.items() if source.kind not in FIXED])
         self.element.require_rules(self.varying)
         count = len(self.element.forward.results)
         self.results = dict(results or {self.element.name: self.element.inputs[0]})
@@ -58,10 +60,15 @@ class Pattern(ABC):
             constraint = f"it names {count} results, one for each that {self.element.name} returns"
             raise InputError(self.source, constraint, repr(list(self.results)), "Pass results={...}.")
         for name, like in self.results.items():
-            if isinstance(like, str) and like not in self.element.inputs:
+            if isinstance(like, str) and like not in self.element.inputs and not like.startswith(OF_MODEL):
                 remedy = "Name a parameter whose shape the result has, or give the shape."
                 raise InputError(self.source, f"{name} has the shape of a parameter", like, remedy)
         self.over = over
+
+    arguments: tuple[str, ...]
+    """Names of the arrays that the sub-step is applied to, in order."""
+    places: tuple[int | None, ...]
+    """Place of each parameter's array among them; None for a parameter that takes no array."""
 
     element_us = 0.003
     """Serial cost [us] of the forward pass for one element of the loop, approximately."""
@@ -129,6 +136,15 @@ class Pattern(ABC):
     def arrange(self, op: Op) -> None:  # noqa: B027 - most patterns have no preference
         """Choose how the arrays of the sub-step lie in memory."""
 
+    def check_results(self, op: Op, inputs: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: B027
+        """Raise InputError for results of a sub-step applied by itself that show a limit of the pattern."""
+
+    checks_adjoints = False
+    """True if `check_adjoints` shows a limit of the pattern."""
+
+    def check_adjoints(self, op: Op, adjoints: Sequence[Any]) -> None:  # noqa: B027
+        """Raise InputError for adjoints of states that show a limit of the pattern, where those of the loss did not."""
+
     # --- parts that patterns share
 
     def own_domain(
@@ -154,17 +170,19 @@ class Pattern(ABC):
         inverse = invert(model, name, relation, limit)
         return {name: relation, f"{name}_start": inverse.start, f"{name}_entries": inverse.entries}
 
-    def make_outputs(self, op: Op, domain: Domain) -> tuple[Value, ...]:
+    def make_outputs(self, op: Op, domain: Domain, model: Any = None) -> tuple[Value, ...]:
         """Make the results, each with an element for each index of a set."""
         found = []
         for name, like in self.results.items():
+            if isinstance(like, str) and like.startswith(OF_MODEL):
+                like = (find_attribute(model, like.removeprefix(OF_MODEL)),)
             element = like if isinstance(like, tuple) else self._element_shape(op, like)
             shape = element if domain == WHOLE else (domain.size, *element)
             found.append(Value(name, shape, "local", View(domain, element)))
         return tuple(found)
 
-    def _element_shape(self, op: Op, name: str) -> Shape:
-        return op.views[name].element if name in op.views else ()
+    def _element_shape(self, op: Op, like: str) -> Shape:
+        return op.views[like].element if like in op.views else ()
 
     def view(self, name: str, value: Value, domain: Domain) -> View:
         """Elements of an input of the given index set, or of the whole for shared ones."""
@@ -218,18 +236,23 @@ class Pattern(ABC):
             return zero_element(view.element)
         slot, source = Slot(kind, value), self.sources[name]
         if source.kind == "gathered":
-            index = site.once(f"{scope.relation(op, source.by)}[{site.index}]")
-            if not self.has_gaps(op, source.by):
-                return site.assign(value.name, site.load_at(slot, view, index))
-            picked = site.assign(value.name, site.load_at(slot, view, f"ti.max({index}, 0)"))
-            return site.assign(value.name, f"ti.select({index} >= 0, {picked}, {zero_element(view.element)})")
+            return self.load_gathered(site, op, scope, source.by, slot, view)
         if view.domain == WHOLE and op.domain != WHOLE:
             return site.assign(value.name, site.load_at(slot, view, "0"))
         return site.load(slot, view)
 
+    def load_gathered(self, site: Site, op: Op, scope: Scope, by: str, slot: Slot, view: View) -> str:
+        """Load the element that an index array names; 0 where it names none."""
+        if not view.domain.size:  # no element that `picked` could be
+            return zero_element(view.element)
+        index = site.once(f"{scope.relation(op, by)}[{site.index}]")
+        if not self.has_gaps(op, by):
+            return site.assign(slot.value.name, site.load_at(slot, view, index))
+        picked = site.assign(slot.value.name, site.load_at(slot, view, f"ti.max({index}, 0)"))
+        return site.assign(slot.value.name, f"ti.select({index} >= 0, {picked}, {zero_element(view.element)})")
+
     def zero(self, op: Op, name: str) -> str:
-        value = op.inputs[name]
-        return zero_element(op.views[name].element if isinstance(value, Value) else ())
+        return zero_element(op.views[name].element if name in op.views else ())
 
     def input_access(self, name: str, op: Op) -> Access:
         """Tell where an iteration reads an input: at the loop's own index, or elsewhere."""
@@ -254,3 +277,22 @@ class Pattern(ABC):
         names = [site.fresh("y") for _ in rule.results]
         site.line(f"{', '.join(names)} = {scope.function(rule)}({', '.join(arguments)})")
         return names
+
+
+def _place_arguments(sources: Mapping[str, Source]) -> tuple[tuple[str, ...], tuple[int | None, ...]]:
+    """List the arrays that parameters take, and the place of each parameter's array among them.
+
+    Several parameters may gather from one array. What the model has itself is no argument.
+    """
+    arguments: list[str] = []
+    places: list[int | None] = []
+    gathered: dict[str, int] = {}
+    for source in sources.values():
+        place = gathered.get(source.field) if source.kind == "gathered" else None
+        if place is None and source.kind != "model":
+            place = len(arguments)
+            arguments.append(source.field)
+            if source.kind == "gathered":
+                gathered[source.field] = place
+        places.append(place)
+    return tuple(arguments), tuple(places)

@@ -29,15 +29,16 @@ from .scope import Scope, adjoint_slot
 Kind = Literal["value", "tangent"]
 
 
-def read_at(result: str, *, field: str, position: str, over: str, sides: str = "boundaries") -> Any:
+def read_at(result: str, *, field: str, position: str, over: str, sides: str = "boundaries", grid: str = CELLS) -> Any:
     """Declare a sub-step that reads a field [*cells] at points [n, dim], between the cells of `model.cells`.
 
     - `over`: the index set of the points.
     - `sides`: attribute of the model with the kind of each side x-, x+, y-, ...; see `numerics.boundary`.
+    - `grid`: another attribute of the model with the shape of the field.
 
     Returns a Function, to be applied to the model, the field, the positions and the distance between cells.
     """
-    return declare(ReadAt(result, field, position, over, sides, ""))
+    return declare(ReadAt(result, field, position, over, sides, "", grid))
 
 
 def spread_from(
@@ -60,7 +61,10 @@ class Points(GridPattern):
     element_us = 0.1
     is_cheap = False
 
-    def __init__(self, result: str, array: str, position: str, over: str, sides: str, even: str) -> None:
+    def __init__(
+        self, result: str, array: str, position: str, over: str, sides: str, even: str, grid: str = CELLS
+    ) -> None:
+        self.grid_name = grid
         self.element = cubic.element
         self.name = "".join([word.capitalize() for word in result.split("_")])
         self.source, self.over = f"{type(self).__name__}({result})", over
@@ -81,9 +85,9 @@ class Points(GridPattern):
         for (name, shape), value in zip(expected.items(), (array, position), strict=True):
             if value.shape != shape:
                 raise InputError(self.source, f"{name} has the shape {shape}", f"{value.shape}", "Correct it.")
-        points, grid = Domain(self.over, count), Domain(CELLS, array.size if reads else _size(cells), cells)
+        points, grid = Domain(self.over, count), Domain(self.grid_name, array.size if reads else _size(cells), cells)
         views = {self.varying[0]: View(grid if reads else points, ()), self.varying[1]: View(points, (len(cells),))}
-        relations = {"nodes": cached(model, f"nodes {sides}", lambda: node_table(cells, sides))}
+        relations = {"nodes": cached(model, f"nodes {cells} {sides}", lambda: node_table(cells, sides))}
         if self._even:
             relations |= self.read_relation(model, self._even, (count,), 2 ** len(cells))
         op = Op(self, inputs, points, views, relations=relations, variant=(cells, sides))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ class Inverse(NamedTuple):
 
 def read_relation(model: Any, name: str, shape: Shape, limit: int, source: str, *, given: Array | None = None) -> Array:
     """Read an index array of the model, or one that is given. Errors: InputError for what does not fit."""
-    given = getattr(model, name, None) if given is None else given
+    given = find_attribute(model, name) if given is None else given
     array = np.asarray(given)
     if given is None or array.shape != shape or array.dtype.kind not in "iu":
         found = "none" if given is None else f"{array.dtype} of shape {array.shape}"
@@ -33,6 +34,11 @@ def read_relation(model: Any, name: str, shape: Shape, limit: int, source: str, 
         found = f"{array.min()} ... {array.max()}"
         raise InputError(source, f"`{name}` of the model lies in 0 ... {limit - 1}", found, "Correct the indices.")
     return cached(model, name, lambda: np.ascontiguousarray(array, np.int32))
+
+
+def find_attribute(model: Any, path: str) -> Any:
+    """Return an attribute of the model, or of one of its attributes; None if there is none."""
+    return functools.reduce(lambda found, name: getattr(found, name, None), path.split("."), model)
 
 
 def invert(model: Any, name: str, relation: Array, size: int) -> Inverse:

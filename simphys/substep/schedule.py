@@ -23,6 +23,10 @@ class Group:
         return max([action.width for action in self.actions])
 
     @property
+    def margin(self) -> int:
+        return max([action.margin for action in self.actions])
+
+    @property
     def heavy(self) -> bool:
         return any([action.heavy for action in self.actions])
 

@@ -36,6 +36,8 @@ class Scope:
         """True if results do not depend on the order of threads: a GPU then adds to shared elements in order."""
         self.grids = 1
         """Number of grids that particles add to, each piece of them to its own."""
+        self.lists: dict[Any, Any] = {}
+        """Lists of neighbours that sub-steps share, by region and position, see neighbour_list.py."""
         self.actions: list[Action] = []
         self.deferred: list[Action] = []
         """Actions that run after all steps of a segment, and loop over its steps themselves, see `TIME`."""

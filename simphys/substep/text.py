@@ -76,22 +76,22 @@ def row_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
 
     A block's results are held in local vectors first: a loop that stores nothing to arrays is vectorized.
     """
-    columns, width = group.domain.grid[-1], group.width
-    count = max(columns - 2, 0) // width
+    columns, width, margin = group.domain.grid[-1], group.width, group.margin
+    count = max(columns - 2 * margin, 0) // width
     compute, stores = group_body(group, places, "i", line=("row", "column"))
     lines = [f"row = line * {columns}"]
     if count:
         inner, results = group_body(group, places, "i", row="row")
         targets, names = zip(*[line.split(" = ") for line in results], strict=True)
         held = [f"held_{number}" for number in range(len(names))]
-        lines += [f"for block in range({count}):", f"    first_of_block = row + 1 + {width} * block"]
+        lines += [f"for block in range({count}):", f"    first_of_block = row + {margin} + {width} * block"]
         lines += [f"    {name} = vector_{width}(0.0)" for name in held]
         loop = [f"for r in range({width}):", "    i = first_of_block + r"]
         lines += indent([*loop, *indent(inner), *[f"    {h}[r] = {n}" for h, n in zip(held, names, strict=True)]])
         lines += indent([*loop, *[f"    {target} = {h}[r]" for target, h in zip(targets, held, strict=True)]])
     skip = width * count
     if skip:
-        lines += [f"for left in range({columns - skip}):", f"    column = left + ti.min(left, 1) * {skip}"]
+        lines += [f"for left in range({columns - skip}):", f"    column = left + ti.min(left // {margin}, 1) * {skip}"]
     else:
         lines += [f"for column in range({columns}):"]
     lines += ["    i = row + column"]
@@ -135,8 +135,7 @@ def launch_lines(
 
 def uses_name(lines: Sequence[str], name: str) -> bool:
     """True if a name occurs in lines of text."""
-    pattern = re.compile(rf"\b{name}\b")
-    return any([pattern.search(line) for line in lines])
+    return re.search(rf"\b{name}\b", "\n".join(lines)) is not None
 
 
 def domains_of(groups: Sequence[Group]) -> list[Domain]:
@@ -154,6 +153,11 @@ def acts_on_whole(groups: Sequence[Group]) -> bool:
     return all([group.domain == WHOLE and not group.heavy for group in groups])
 
 
+def keeps_order(groups: Sequence[Group]) -> bool:
+    """True if the order of the terms of a sum matters."""
+    return any([action.exact for group in groups for action in group.actions])
+
+
 def index_type(array: Array) -> str:
     """Type of an index array, of a row of weights, or of numbers of the model, as a parameter of a kernel."""
     if array.dtype.kind == "f":
@@ -169,21 +173,24 @@ def make_kernel(
     real: Any,
     *,
     reduced: bool = False,
+    wide: bool = False,
     alike: bool = False,
+    exact: bool = False,
 ) -> Kernel:
     """Compile a kernel from text. `parameters` has their types: array_real, array_vector_2, ints, pairs, real, i32.
 
-    With `reduced`, it compiles in less time: for bodies that are long and hold no loops over elements. With `alike`, it
-    is compiled alike for any number of threads.
+    With `reduced`, it compiles in less time: for bodies that are long and hold no loops over elements. With `wide`, it
+    loads and stores whole vectors, in aligned arrays. With `alike`, it is compiled alike for any number of threads.
+    With `exact`, sums keep the order of their terms.
     """
     listed = ", ".join([f"{parameter}: {kind}" for parameter, kind in parameters.items()])
     text = "\n".join([f"def {name}({listed}):", *indent(body or ["pass"])]) + "\n"
-    return _compile(name, text, tuple(sorted(functions.items())), real, (reduced, alike))
+    return _compile(name, text, tuple(sorted(functions.items())), real, (reduced, wide, alike, exact))
 
 
 @functools.lru_cache(maxsize=512)
 def _compile(
-    name: str, text: str, functions: tuple[tuple[str, Any], ...], real: Any, options: tuple[bool, bool]
+    name: str, text: str, functions: tuple[tuple[str, Any], ...], real: Any, options: tuple[bool, bool, bool, bool]
 ) -> Kernel:
     space: dict[str, Any] = {"ti": ti, "i32": ti.i32, **dict(functions)}
     space["ints"] = ti.types.ndarray(dtype=ti.i32, ndim=1)
@@ -195,8 +202,9 @@ def _compile(
     file = f"<simphys {name} {next(_numbers)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec", dont_inherit=True), space)
-    reduced, alike = options
-    return Kernel(space[name], reduced=reduced, alike=alike, written=find_written(text))
+    reduced, wide, alike, exact = options
+    written = find_written(text)
+    return Kernel(space[name], reduced=reduced, wide=wide, alike=alike, exact=exact, written=written)
 
 
 def find_written(text: str) -> frozenset[str] | None:

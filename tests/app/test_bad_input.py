@@ -100,13 +100,13 @@ def test_an_impossible_spring_is_told(springs: str, rest_length: float, message:
     material = f"{MATERIAL}\nstiffness = 1.0\nrest_length = {rest_length}"
     text = SIMULATION.replace(POSITION, f"position = [[0.2], [0.2]]\nsprings = {springs}").replace(MATERIAL, material)
     Path("scene.toml").write_text(text)
-    assert_refused(f"scene.toml:12: {message}", "run", "scene.toml")
+    assert_refused(f"scene.toml:13: {message}", "run", "scene.toml")
 
 
 def test_all_mistakes_of_a_scene_are_told_at_once() -> None:
     write("dt = 2e-3", "dt = -2e-3\nstep = 3")
     lines = simphys("optimize", "scene.toml", "material.mass=0", "foo", "geometry.anchors.3.stiffness=3").stderr
-    for who in ("scene.toml:7: time.dt", "scene.toml:8: time.step", "override 'material.mass=0'", "override 'foo'"):
+    for who in ("scene.toml:8: time.dt", "scene.toml:9: time.step", "override 'material.mass=0'", "override 'foo'"):
         assert f"{who}: " in lines
     assert 'geometry.anchors has 1 elements, counted from 0; found "3". Override geometry.anchors as a whole' in lines
 
@@ -203,8 +203,8 @@ DATA = "0.00 0.20\n0.01 0.19\n0.02 0.18\n"
         ),
         (
             DATA,
-            ["time.steps=5"],
-            "time: the simulation must reach the last observation; found 5 steps of 0.002 s for an",
+            ["time.steps=5", "observations.window=[7.0,9.0]"],
+            "{file}, column 0: must have samples in the window from 7 s to 9 s; found times from",
         ),
     ],
 )

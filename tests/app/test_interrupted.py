@@ -17,10 +17,12 @@ import pytest
 from simphys.record import Recording
 
 from ..helpers import oscillator
+from ..helpers.interrupts import heed_interrupts
 from ..helpers.oscillator import assert_same_fit, simphys
 
-FIT = ["optimizer.method=adam", "optimizer.learning_rate=1e-4", "optimizer.iterations=150", "time.dt=5e-4"]
-"""It runs for all its iterations, a third of a second."""
+ITERATIONS = 600
+FIT = ["optimizer.method=adam", "optimizer.learning_rate=1e-4", f"optimizer.iterations={ITERATIONS}", "time.dt=5e-4"]
+"""It runs for all its iterations, some seconds."""
 FLUSHING = "import simphys.record.recorder as r, simphys.app.cli as c; r.FLUSH_SECONDS = 0.0; c.main()"
 """The command line, with every evaluation on disk at once."""
 
@@ -37,14 +39,16 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("simphys.plot.all_figures", lambda recording, folder: [])
         result = simphys("optimize", oscillator.write(folder), *FIT, f"output.folder={folder / 'run'}")
-    assert result.exit_code == 1 and "iteration limit: stopped after 150" in result.stdout
+    assert result.exit_code == 1 and f"iteration limit: stopped after {ITERATIONS}" in result.stdout
     return folder / "run"
 
 
 def stop_by(number: signal.Signals, scene: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     """Fit in another process that gets a signal once it has recorded some iterations."""
     command = [sys.executable, "-c", FLUSHING, "optimize", str(scene), *FIT, f"output.folder={folder}"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    )
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and recorded(folder) < 10:
         time.sleep(0.005)
@@ -70,12 +74,12 @@ def test_ctrl_c_tells_the_best_so_far_and_resume_ends_as_without_it(tmp_path: Pa
     assert f"The evaluations so far are recorded in {folder}: --resume continues." in stopped.stderr
     assert "Traceback" not in stopped.stderr
     done = recorded(folder)
-    assert 10 <= done < 150
+    assert 10 <= done < ITERATIONS
     found = Recording(folder)
     assert found.attrs("unknowns")["status"] == "interrupted"
     assert found.attrs("unknowns")["loss"] == found["iterations/loss"].min()
     resumed = simphys("optimize", scene, *FIT, f"output.folder={folder}", "--resume")
-    assert resumed.exit_code == 1 and "stopped after 150" in resumed.stdout
+    assert resumed.exit_code == 1 and f"stopped after {ITERATIONS}" in resumed.stdout
     assert_same_fit(folder, whole)
 
 
@@ -83,7 +87,7 @@ def test_after_kill_9_resume_ends_as_without_it(tmp_path: Path, whole: Path) -> 
     scene, folder = oscillator.write(tmp_path), tmp_path / "run"
     assert stop_by(signal.SIGKILL, scene, folder).returncode == -signal.SIGKILL
     done = recorded(folder)
-    assert 10 <= done < 150
+    assert 10 <= done < ITERATIONS
     assert np.array_equal(Recording(folder)["iterations/loss"], Recording(whole)["iterations/loss"][:done])
     simphys("optimize", scene, *FIT, f"output.folder={folder}", "--resume")
     assert_same_fit(folder, whole)
@@ -146,5 +150,5 @@ def test_a_full_disk_is_told_and_when_there_is_room_again_resume_ends_as_without
     losses = Recording(whole)["iterations/loss"]
     assert np.array_equal(Recording(disk / "run")["iterations/loss"], losses[:done])
     enlarge()
-    assert "stopped after 150" in simphys(*fit, "--resume").stdout
+    assert f"stopped after {ITERATIONS}" in simphys(*fit, "--resume").stdout
     assert_same_fit(disk / "run", whole)

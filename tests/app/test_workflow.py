@@ -142,7 +142,8 @@ def test_a_missing_sample_has_no_residual(tmp_path: Path) -> None:
 @pytest.mark.parametrize("horizon", ["full", "growing"])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_resumed_fit_is_the_uninterrupted_one(method: str, horizon: str, tmp_path: Path) -> None:
-    scene = oscillator(tmp_path / "seen.txt", optimizer={"method": method, "horizon": horizon, "iterations": 12})
+    optimizer = {"method": method, "horizon": horizon, "iterations": 12}
+    scene = oscillator(tmp_path / "seen.txt", optimizer=optimizer, output={"matrices": True})
     whole = simphys.identify(scene, folder=tmp_path / "whole")
     with pytest.raises(IdentificationInterrupted):
         simphys.identify(scene, folder=tmp_path / "broken", on_iteration=interrupt_at(3))
@@ -159,7 +160,7 @@ def test_a_resumed_fit_is_the_uninterrupted_one(method: str, horizon: str, tmp_p
 
 
 def test_a_fit_may_be_interrupted_again_and_again(tmp_path: Path) -> None:
-    scene = oscillator(tmp_path / "seen.txt", optimizer={"horizon": "growing"})
+    scene = oscillator(tmp_path / "seen.txt", optimizer={"horizon": "growing"}, output={"matrices": True})
     whole = simphys.identify(scene, folder=tmp_path / "whole")
     for count in (1, 4, 9):
         with pytest.raises(IdentificationInterrupted):

@@ -271,3 +271,11 @@ class TestCombine:
 def test_a_constant_result_of_a_kept_graph_needs_no_gradient() -> None:
     y, c = combine(lambda x: (ops.sin(x), x.detach() * 2.0), save="all")(leaf(0.3))
     assert (y.requires_grad, c.requires_grad) == (True, False)
+
+
+def test_a_replay_with_another_mask_of_the_same_sum_is_noticed() -> None:
+    masks = iter(np.eye(4)[[0, 1]])
+    x = tensor(np.ones(4), requires_grad=True)
+    loss = combine(lambda x: x * next(masks))(x).sum()
+    with pytest.raises(GraphError, match="gave other results when it ran again"):
+        loss.backward()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd import GraphError, InputError, grad, no_grad, tensor
+from simphys.autograd import GraphError, InputError, grad, no_grad, ops, tensor
 from simphys.autograd.bridges.pytorch import from_torch, to_torch
 from simphys.autograd.compose.functional import jacobian, jvp
 from simphys.autograd.compose.pipe import combine
@@ -161,3 +161,11 @@ def test_there_and_back_is_the_same_function() -> None:
     found, expected = jacobian(from_torch(to_torch(ours)), (x, y)), jacobian(ours, (x, y))
     for block, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(block, other, rtol=1e-15, atol=1e-16)
+
+
+def test_a_tangent_of_a_number_goes_through_torch() -> None:
+    x = tensor(0.3, requires_grad=True)
+    _, (dy,) = jvp(from_torch(lambda x: torch.sin(x) * 2.0), (x,), (1.0,))
+    assert np.shape(dy) == () and dy == pytest.approx(2 * np.cos(0.3), rel=1e-15)
+    _, (dz,) = jvp(lambda x: from_torch(lambda x: x * x)(ops.sin(x)), (x,), (1.0,))
+    assert dz == pytest.approx(np.sin(0.6), rel=1e-14)

@@ -434,3 +434,25 @@ def test_a_function_without_forward_or_backward_names_the_missing_one() -> None:
         Empty.apply(1.0)
     with pytest.raises(TypeError, match="must define backward"):
         Half.apply(leaf(1.0)).backward()
+
+
+class WithMask(Function):
+    """(2 x, 1 where x > 1), the second as an array that is marked."""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, alone: bool) -> Any:
+        mask = (x.data > 1).astype(x.dtype)
+        ctx.mark_non_differentiable(mask)
+        return mask if alone else (2 * x.data, mask)
+
+    @staticmethod
+    def backward(ctx: Context, *adjoints: Tensor) -> Any:
+        return 2 * adjoints[0].data, None
+
+
+def test_an_array_can_be_marked_as_non_differentiable() -> None:
+    x = tensor([1.0, 2.0], requires_grad=True)
+    doubled, mask = WithMask.apply(x, False)
+    alone = WithMask.apply(x, True)
+    assert doubled.requires_grad and not mask.requires_grad and not alone.requires_grad
+    assert mask.data.tolist() == alone.data.tolist() == [0, 1]

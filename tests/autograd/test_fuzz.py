@@ -31,6 +31,8 @@ TOLERANCE = 1e-6
 
 In 2,500 programs the worst error was 1.5e-8, and the worst spread (the differences' own estimate of their accuracy)
 5e-8. The error of a wrong rule is far larger."""
+ROUNDING = 1e-15
+"""Size of a derivative that is 0 but for rounding, as that of sin(1 - x) + sin(x - 1): programs have numbers near 1."""
 
 
 def leaves_of(program: Program) -> list[Tensor]:
@@ -44,7 +46,9 @@ def check(program: Program, checker: Any) -> None:
         checker(run, leaves_of(program), mode="projected", eps=EPS, tolerance=TOLERANCE, repeats=1)
     except GradcheckError as error:
         assert error.report is not None
-        if error.report.outcome == "untrusted":  # a derivative that cancels to rounding: it proves nothing
+        worst = error.report.worst
+        cancels = max(abs(worst.adjoint), abs(worst.finite_difference)) < ROUNDING
+        if cancels or error.report.outcome == "untrusted":  # it proves nothing
             reject()
         raise
 

@@ -371,3 +371,37 @@ def test_dropping_a_long_graph_without_backward_is_safe_and_frees_it() -> None:
     assert node() is not None
     del y
     assert node() is None
+
+
+# --- gradients of their own, and none where there is none
+
+
+def test_gradients_with_a_graph_are_tensors_of_their_own() -> None:
+    x, y, seed = tensor([1.0], requires_grad=True), tensor([2.0], requires_grad=True), tensor([3.0])
+    (x + y).backward(seed, create_graph=True)
+    assert len({id(x.grad), id(y.grad), id(seed)}) == 3
+    assert x.grad is not None and y.grad is not None
+    with x.grad.writable() as a:
+        a[:] = 7
+    assert y.grad.data.tolist() == seed.data.tolist() == [3]
+    first, second = grad(x + y, (x, y), (seed,), create_graph=True)
+    assert len({id(first), id(second), id(seed)}) == 3 and first.item() == second.item() == 3
+
+
+def test_a_gradient_with_a_graph_can_be_differentiated_in_grad() -> None:
+    x = tensor([2.0], requires_grad=True)
+    (x**3).sum().backward(create_graph=True)
+    assert x.grad is not None
+    (second,) = grad(x.grad.sum(), x)
+    assert second.item() == 12
+
+
+def test_a_leaf_that_no_longer_requires_a_gradient_gets_none() -> None:
+    x, y = tensor([1.0], requires_grad=True), tensor([2.0], requires_grad=True)
+    loss = (x * y).sum()
+    x.requires_grad_(False)
+    loss.backward(retain_graph=True)
+    assert (x.grad, y.grad.item() if y.grad else None) == (None, 1)
+    x.requires_grad_()
+    loss.backward()
+    assert [z.grad.item() for z in (x, y) if z.grad] == [2, 2]

@@ -159,3 +159,17 @@ def test_marking_alone_makes_a_new_version() -> None:
     y = leaf([1.0]) * 1.0
     Marked.apply(y)
     assert y.version == 1
+
+
+@pytest.mark.parametrize("times", ["before", "after", "both"])
+def test_a_retained_gradient_is_of_the_values_after_the_write(times: str) -> None:
+    x = tensor([1.0, 3.0], requires_grad=True)
+    y = x + 1
+    if times != "after":
+        y.retain_grad()
+    Double.apply(y)
+    if times != "before":
+        y.retain_grad()
+    (5 * y).sum().backward()
+    assert y.grad is not None and y.grad.data.tolist() == [5, 5]
+    assert x.grad is not None and x.grad.data.tolist() == [10, 10]

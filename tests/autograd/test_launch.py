@@ -1,12 +1,12 @@
 """Kernels check arguments, run bound launches, and raise the versions of written Tensors."""
 
 import gc
+import os
 import subprocess
 import sys
 import textwrap
 import weakref
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, no_type_check
 
@@ -15,6 +15,8 @@ import pytest
 
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, kernel, no_grad, runtime, tensor
 from simphys.autograd.kernels.memory import Memory
+
+from ..helpers.compilers import OTHER, needs_other
 
 ti = runtime.ti
 real = runtime.real()
@@ -181,9 +183,9 @@ def test_a_kernel_of_the_compiler_is_launched_as_a_function_that_was_given_plain
     assert mine.tolist() == [2.0, 2.0, 2.0]
 
 
-@pytest.mark.skipif(find_spec("quadrants") is None, reason="the extra `quadrants` is not installed")
+@needs_other
 def test_a_kernel_of_the_other_compiler_is_refused() -> None:
-    other = import_module("quadrants" if runtime.compiler == "taichi" else "taichi")
+    other = import_module(OTHER)
 
     @no_type_check
     @other.kernel
@@ -361,9 +363,9 @@ def test_a_kernel_that_writes_a_saved_tensor_makes_backward_raise() -> None:
 # --- the other compiler
 
 
-@pytest.mark.skipif(find_spec("quadrants") is None, reason="the extra `quadrants` is not installed")
+@needs_other
 @pytest.mark.parametrize("precision", ["f32", "f64"])
-def test_kernels_run_on_quadrants(precision: str, tmp_path: Path) -> None:
+def test_kernels_run_on_the_other_compiler(precision: str, tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(
         textwrap.dedent(f"""
@@ -372,7 +374,7 @@ def test_kernels_run_on_quadrants(precision: str, tmp_path: Path) -> None:
         ti = runtime.ti
         runtime.init(precision="{precision}")
         real, dtype = runtime.real(), runtime.real_dtype()
-        assert ti.__name__ == "quadrants" and runtime.info()["compiler"] == "quadrants"
+        assert ti.__name__ == runtime.info()["compiler"] == "{OTHER}"
 
         @kernel
         def axpy(x: ti.types.ndarray(dtype=real, ndim=1), n: ti.i32, y: ti.types.ndarray(dtype=real, ndim=1), c: real):
@@ -399,7 +401,7 @@ def test_kernels_run_on_quadrants(precision: str, tmp_path: Path) -> None:
             print("done")
         """)
     )
-    env = {**__import__("os").environ, "SIMPHYS_COMPILER": "quadrants"}
+    env = {**os.environ, "SIMPHYS_COMPILER": OTHER}
     done = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=120)
     assert done.stdout.endswith("done\n"), done.stderr
 

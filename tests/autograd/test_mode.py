@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
+from typing import Any
+
 import pytest
 
 from simphys.autograd import Tensor, enable_grad, is_grad_enabled, no_grad, tensor
@@ -59,3 +62,41 @@ def test_a_result_computed_without_recording_is_a_constant_later() -> None:
         c = x * x
     (c * x).backward()
     assert x.grad is not None and x.grad.item() == 9.0
+
+
+def test_a_decorated_generator_runs_in_the_mode_and_its_caller_does_not() -> None:
+    closed = []
+
+    @no_grad()
+    def squares(x: Tensor) -> Iterator[Tensor]:
+        """Yield squares of squares."""
+        try:
+            while True:
+                x = x * x
+                yield x
+        finally:
+            closed.append(is_grad_enabled())
+
+    x = tensor(2.0, requires_grad=True)
+    found = squares(x)
+    assert [next(found).requires_grad, is_grad_enabled(), next(found).item()] == [False, True, 16.0]
+    found.close()
+    assert closed == [False] and is_grad_enabled() and squares.__doc__ == "Yield squares of squares."
+
+
+def test_a_decorated_generator_is_sent_values_and_errors_and_returns() -> None:
+    @no_grad()
+    def echo() -> Generator[Any, Any, str]:
+        got = None
+        while got != "end":
+            try:
+                got = yield (got, is_grad_enabled())
+            except KeyError as error:
+                got = str(error)
+        return "done"
+
+    talk = echo()
+    assert [next(talk), talk.send(3), talk.throw(KeyError("k"))] == [(None, False), (3, False), ("'k'", False)]
+    with pytest.raises(StopIteration) as end:
+        talk.send("end")
+    assert end.value.value == "done" and is_grad_enabled()

@@ -31,7 +31,7 @@ def springs(n: int = 3) -> Any:
 
 
 @ti.func
-def stretch(s: ti.template(), i, by: real):  # type: ignore[no-untyped-def]
+def stretch(s: ti.template(), i, by: real):
     s.L[i] += by * s.k[i]
 
 
@@ -259,7 +259,7 @@ def test_arrays_are_packed_where_drivers_bind_few(monkeypatch: pytest.MonkeyPatc
 
 
 @ti.func
-def double(x: ti.template(), n):  # type: ignore[no-untyped-def]
+def double(x: ti.template(), n):
     for i in range(n):
         x[i] = 2 * x[i]
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, no_type_check
@@ -17,8 +16,10 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, InputError, Tensor, checkpoint, hvp, kernel, linearize, runtime, tensor
-from simphys.autograd.kernels import launch, variant
+from simphys.autograd.kernels import device, launch, variant
 from simphys.autograd.kernels.runtime import Settings, ti
+
+from ..helpers.compilers import OTHER, needs_other
 
 F32, F64 = Settings(precision="f32"), Settings(precision="f64")
 BOTH = Settings(precision="f32", threads=2), Settings(precision="f64", threads=2)
@@ -126,7 +127,7 @@ def test_threads_of_a_kernel_are_those_in_force(monkeypatch: pytest.MonkeyPatch)
     ("wanted", "message"),
     [
         ({"precision": "f16"}, "precision is f32 or f64"),
-        ({"arch": "gpu"}, "arch is one of"),
+        ({"arch": "tpu"}, "arch is one of"),
         ({"arch": "vulkan", "precision": "f64"}, "arch=vulkan computes in f32 only"),
         ({"threads": 0}, "threads is at least 1"),
     ],
@@ -329,8 +330,6 @@ def test_arrays_of_the_compiler_end_with_their_program_and_say_so() -> None:
     kernels(ti.f64).scale(np.ones(3), 0.3, out)
     with pytest.raises(InputError, match="memory on a device belongs to the settings in force"):
         kernels(ti.f64).scale(old, 0.3, out)
-    with pytest.raises(InputError, match="memory on a device belongs to the settings in force"):
-        runtime.to_host(old, (3,))
     new = [ti.ndarray(ti.f64, 3) for _ in range(20)]
     for array in new:
         array.fill(2.0)
@@ -435,10 +434,10 @@ def test_a_switch_to_a_gpu_and_back() -> None:
         with runtime.using(gpu):
             z = tensor([1.0, 2.0], requires_grad=True)
             w = Scale.apply(z, 0.3)
-            memory, out = runtime.to_device(z.data), runtime.device_array((2,))
+            memory, out = device.to_device(z.data), device.device_array((2,))
             bound = kernels(ti.f32).scale.bind(memory, 0.3, out)
             bound()
-            np.testing.assert_array_equal(runtime.to_host(out, (2,)), w.data)
+            np.testing.assert_array_equal(device.to_host(out, (2,)), w.data)
             with pytest.raises(InputError, match=r"ScaleBackward: it belongs to .*arch='cpu'.*arch='vulkan'"):
                 y.sum().backward()
             w.sum().backward()
@@ -449,7 +448,7 @@ def test_a_switch_to_a_gpu_and_back() -> None:
         with pytest.raises(InputError, match="ScaleBackward: it belongs to"):
             w.sum().backward()
         with pytest.raises(InputError, match="memory on a device"):
-            runtime.to_host(out, (2,))
+            device.to_host(out, (2,))
         with runtime.using(gpu):
             w.sum().backward()  # its memory is the host's
             with pytest.raises(InputError, match="memory on a device"):
@@ -459,11 +458,10 @@ def test_a_switch_to_a_gpu_and_back() -> None:
     np.testing.assert_array_equal(x.grad.data, np.full(2, 0.4))
 
 
-@pytest.mark.skipif(
-    find_spec("quadrants") is None or runtime.compiler == "quadrants", reason="the extra `quadrants` is not installed"
-)
+@pytest.mark.skipif("SIMPHYS_TEST_OTHER" in os.environ, reason="this is the other compiler")
+@needs_other
 def test_all_of_this_holds_for_the_other_compiler() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", __file__]
-    env = {**os.environ, "SIMPHYS_COMPILER": "quadrants"}
+    env = {**os.environ, "SIMPHYS_COMPILER": OTHER, "SIMPHYS_TEST_OTHER": "yes"}
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-3000:]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd import InputError, Tensor, no_grad, runtime, tensor
+from simphys.autograd import InputError, Tensor, no_grad, ops, runtime, tensor
 
 pytestmark = pytest.mark.gpu
 
@@ -156,3 +156,16 @@ def test_an_array_that_became_a_constant_may_change_afterwards() -> None:
 def test_a_tensor_is_a_key_by_identity() -> None:
     x, y = tensor(1.0), tensor(1.0)
     assert {x: "x", y: "y"}[y] == "y"
+
+
+def test_equality_is_elementwise() -> None:
+    x = tensor([0.0, 1.0])
+    assert (x == 0).data.tolist() == (x == 0).data.tolist() == [True, False]
+    assert (x != np.array([0, 2])).data.tolist() == [False, True] and (x == x).data.all()
+    assert ops.where(x == 0, 9.0, x).data.tolist() == [9.0, 1.0]
+
+
+def test_a_tensor_is_not_equal_to_what_is_no_number() -> None:
+    x = tensor([0.0])
+    assert (x == None) is False and (x != "0") is True  # noqa: E711
+    assert {x: 1}[x] == 1 and x in {x} and tensor([0.0]) not in {x: 1}

@@ -207,3 +207,13 @@ def test_results_that_are_no_tensors_and_captured_tensors_are_refused() -> None:
     captured = tensor([2.0], requires_grad=True)
     with pytest.raises(GraphError, match="not among the inputs"):
         to_torch(lambda x: x * captured)(leaf(1.0))
+
+
+def test_a_network_in_f32_takes_a_function_in_f64() -> None:
+    double = to_torch(lambda x, y: (x * y, x + 1.0), dtype=torch.float32)
+    x, y = (torch.tensor([1.5, 2.0], dtype=dtype, requires_grad=True) for dtype in (torch.float32, torch.float64))
+    product, total = double(x, y)
+    assert product.dtype == total.dtype == torch.float32
+    (product.sum() + total.sum()).backward()
+    assert x.grad.dtype == torch.float32 and y.grad.dtype == torch.float64
+    assert x.grad.tolist() == [2.5, 3.0] and y.grad.tolist() == [1.5, 2.0]

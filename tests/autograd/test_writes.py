@@ -18,7 +18,7 @@ Vectors = ti.types.ndarray(dtype=ti.math.vec2, ndim=1)
 
 
 @ti.func
-def shift(a: ti.template(), by: real):  # type: ignore[no-untyped-def]
+def shift(a: ti.template(), by: real):
     a += by
 
 
@@ -107,7 +107,7 @@ atomic_add = ti.atomic_add
 
 
 @ti.func
-def descend(a: ti.template(), levels: ti.template()):  # type: ignore[no-untyped-def]
+def descend(a: ti.template(), levels: ti.template()):
     a[levels] = 1.0
     if ti.static(levels > 0):
         descend(a, levels - 1)
@@ -156,27 +156,27 @@ Both = record(Pair, Springs)
 
 
 @ti.func
-def write_length(s: ti.template(), i):  # type: ignore[no-untyped-def]
+def write_length(s: ti.template(), i):
     s.L[i] = s.k[i]
 
 
 @ti.func
-def write_length_below(springs: ti.template(), i):  # type: ignore[no-untyped-def]
+def write_length_below(springs: ti.template(), i):
     write_length(springs, i)
 
 
 @ti.func
-def write_first(a: ti.template(), b: ti.template(), c: ti.template()):  # type: ignore[no-untyped-def]
+def write_first(a: ti.template(), b: ti.template(), c: ti.template()):
     a[0] = b[0] + c[0]
 
 
 @ti.func
-def write_of_pair(pair: ti.template()):  # type: ignore[no-untyped-def]
+def write_of_pair(pair: ti.template()):
     write_length(pair.b, 0)
 
 
 @ti.func
-def write_unpacked(s: ti.template()):  # type: ignore[no-untyped-def]
+def write_unpacked(s: ti.template()):
     k, L, c = ti.static(s)
     L[0] = k[0] + c[0]
 
@@ -396,7 +396,7 @@ def capturing() -> dict[str, Any]:
 
 
 @ti.func
-def write_held(value: real):  # type: ignore[no-untyped-def]
+def write_held(value: real):
     held[0] = value
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from benchmarks import measuring
+from benchmarks import machine, measuring
 from benchmarks.graph import (
     bridges as bench_bridges,
 )
@@ -70,8 +70,7 @@ def test_nodes_are_told_by_medians_with_minima_and_the_arithmetic_apart() -> Non
 
 def test_kernels_launch_under_every_compiler_beside_its_tape() -> None:
     found = bench_kernel_nodes.collect(nodes=4, rounds=1, repetitions=1)
-    assert list(found) == bench_kernel_nodes.installed()
-    assert "taichi" in found
+    assert list(found) == machine.compilers() != []
     names = [f"{n}, {way}" for n in (1, 64) for way in bench_kernel_nodes.WAYS]
     assert all(list(runs) == names for runs in found.values())
 

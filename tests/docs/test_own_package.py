@@ -87,20 +87,22 @@ def simphys(python: Path, cwd: Path, *arguments: str) -> subprocess.CompletedPro
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("name", ["oscillators", "oscillators:OscillatorConfig"])
 def test_an_installed_package_is_named_by_its_entry_point_or_by_its_path(
-    python: Path, folder: Path, tmp_path: Path, name: str
+    python: Path, folder: Path, tmp_path: Path
 ) -> None:
     for file in ("scene.toml", "film.txt"):
         (tmp_path / file).write_text((folder / file).read_text())
-    done = simphys(python, tmp_path, "optimize", "scene.toml", f"simulator.name={name}", "output.folder=run")
-    assert done.returncode == 0, done.stdout + done.stderr
+    by_entry_point, by_path = "simulator.name=oscillators", "simulator.name=oscillators:OscillatorConfig"
+    done = simphys(python, tmp_path, "optimize", "scene.toml", by_entry_point, "output.folder=run")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "doubtful  time step" in done.stdout  # Euler steps are of first order
     assert {"run.h5", "fit.png"} <= {path.name for path in (tmp_path / "run").iterdir()}
     found = Recording(tmp_path / "run")["unknowns/value"]
     np.testing.assert_allclose(found, [12.0, 30.0, 0.3, 0.5], rtol=0.1)
-    for command in (["run", "scene.toml", "output.folder=motion"], ["check", "scene.toml"], ["health", "scene.toml"],
-                    ["graph", "scene.toml"], ["plot", "run"], ["schema", "schema.json"]):  # fmt: skip
-        done = simphys(python, tmp_path, *command, *([f"simulator.name={name}"] if command[1] == "scene.toml" else []))
+    for command in (["run", "scene.toml", "output.folder=motion", by_path], ["check", "scene.toml", by_entry_point],
+                    ["health", "scene.toml", by_entry_point], ["graph", "scene.toml", by_path],
+                    ["plot", "run"], ["plot", "motion"], ["schema", "schema.json"]):  # fmt: skip
+        done = simphys(python, tmp_path, *command)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     assert "OscillatorConfig" in (tmp_path / "schema.json").read_text()
 

@@ -8,6 +8,7 @@ import pytest
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.experiment import losses
+from simphys.optimize.robust import RobustKind, RobustLoss
 
 
 def values(*shape: int, seed: int = 0) -> Tensor:
@@ -71,3 +72,20 @@ def test_the_total_of_several_terms_is_half_the_sum_of_all_squares_and_different
     total = losses.total([first, second])
     assert float(total) == pytest.approx(half_square(first) + half_square(second), rel=1e-14)
     gradcheck(lambda a, b: losses.total([losses.huber(a, 0.4), losses.misfit(b, 1.0, 2.0)]), (first, second))
+
+
+@pytest.mark.parametrize("kind", ["huber", "soft_l1", "cauchy", "student_t"])
+def test_robust_losses_have_the_right_derivatives(kind: RobustKind) -> None:
+    loss = RobustLoss(kind, 1.7)
+    r = np.array([-30.0, -2.0, -0.4, 1e-9, 0.3, 1.2, 5.0])
+    step = 1e-6
+    slope = (loss.rho(r + step) - loss.rho(r - step)) / (2 * step)
+    np.testing.assert_allclose(loss.psi(r), slope, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(loss.dpsi(r), (loss.psi(r + step) - loss.psi(r - step)) / (2 * step), atol=1e-8)
+    x = tensor(r, requires_grad=True)
+    found = losses.robust(x, loss)
+    np.testing.assert_allclose(0.5 * found.data**2, loss.rho(r), rtol=1e-14)
+    gradcheck(lambda x: losses.robust(x, loss), (tensor(r[[0, 1, 2, 5, 6]], requires_grad=True),))
+    zero = tensor([0.0], requires_grad=True)
+    losses.robust(zero, loss).backward()
+    assert zero.grad is not None and zero.grad.data[0] == pytest.approx(np.sqrt(loss.dpsi(np.zeros(1))[0]))

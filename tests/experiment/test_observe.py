@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from simphys.autograd.errors import InputError
-from simphys.experiment.observe import Channel, read
+from simphys.experiment.channels import Channel
+from simphys.experiment.observe import read
 
 SHARED = Path(os.environ.get("SIMPHYS_DATA") or Path(__file__).parents[3] / "shared" / "data")
 
@@ -27,6 +28,13 @@ class Section:
     unit: str = "px"
     sigma: float = 0.5
     weights: int | str | None = None
+    kind: str = "component"
+    to: int | None = None
+    point: list[float] | None = None
+    gain: float = 1.0
+    modulo: float | None = None
+    correlation_time: float | None = None
+    place: list[float] | None = None
 
 
 X = Section(1)
@@ -131,7 +139,8 @@ def test_a_channel_without_any_weight_is_an_error(file: Path) -> None:
 def test_times_must_increase(file: Path, second: float) -> None:
     assert error(file, text=f"0 1\n2 1\n{second} 1\n") == (
         f"FILE, line 3, column 0: times must increase; found {second} after 2.0. "
-        "Sort the samples by time and keep one of each time, or name another column in observations.time."
+        "Sort the samples by time and keep one of each time, name another column in observations.time, or the column "
+        "that numbers trials in observations.trials."
     )
 
 

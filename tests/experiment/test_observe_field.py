@@ -18,6 +18,7 @@ from simphys.autograd.proof.gradcheck import dot_product_test
 from simphys.experiment.observe_field import read_field_observations
 from simphys.experiment.sampling import SampleField, field_plan
 from simphys.experiment.scene import Scene
+from simphys.runs import fit_text
 from simphys.scenefile import ConfigError
 
 from ..helpers.row_scene import RELEASES, TRUTH, register, row
@@ -212,10 +213,22 @@ def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
     assert "must be readable" in message("cut.npz")
 
 
-def test_times_beyond_the_horizon_are_told(tmp_path: Path) -> None:
-    scene = measured(tmp_path, time={"steps": 60})
-    with pytest.raises(InputError, match="the simulation must reach the last observation"):
-        scene.predict(scene.rollout())
+def test_a_horizon_shorter_than_the_recording_sees_a_piece_of_it(tmp_path: Path) -> None:
+    whole, piece = measured(tmp_path), measured(tmp_path, time={"steps": 60})
+    assert piece.observations is not None and whole.observations is not None
+    assert 0 < len(piece.observations.times) < len(whole.observations.times)
+    assert piece.predict(piece.rollout()).shape == piece.observations.values.shape
+
+
+def test_a_window_of_time_begins_the_motion(tmp_path: Path) -> None:
+    whole = measured(tmp_path).observations
+    begin, end = TIMES[1] - 0.001, TIMES[-1]
+    assert whole is not None
+    given = {"file": str(whole.file), "field": "angle", "sigma": 0.01, "unit": "rad", "window": [begin, end]}
+    part = measured(tmp_path, observations=given).observations
+    assert part is not None
+    np.testing.assert_allclose(part.times, whole.times[1:] - begin, atol=1e-15)
+    np.testing.assert_array_equal(part.values, whole.values[:, 1:])
 
 
 @pytest.mark.parametrize(
@@ -225,6 +238,8 @@ def test_times_beyond_the_horizon_are_told(tmp_path: Path) -> None:
         ({"observations": {"file": "x", "field": "speed"}}, "observations.field: must be a component of the state"),
         ({"observations": {"file": "x", "field": "angle", "time": 1}}, "observations.time: belongs to channels"),
         ({"loss": {"lowpass": [5.0, 2.0]}}, "loss.lowpass: must be frequencies that increase"),
+        ({"loss": {"lowpass": [-1.0]}}, "loss.lowpass: must be frequencies that increase"),
+        ({"loss": {"lowpass": [2.0, -1.0]}}, "loss.lowpass: must be frequencies that increase"),
         ({"loss": {"lowpass": [5.0, 0, 9.0]}}, "loss.lowpass: must be frequencies that increase"),
         ({"loss": {"lowpass": [5.0]}, "observations": None}, "loss.lowpass: needs observations of a whole field"),
         (
@@ -250,7 +265,7 @@ def test_one_experiment_has_no_axis_of_members(tmp_path: Path) -> None:
 def test_the_report_compares_with_known_values_and_tells_ranges_of_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(report, "MANY", 2)
+    monkeypatch.setattr(fit_text, "FOLDED", 2)
     report.print_identification(simphys.identify(measured(tmp_path)))
     shown = capsys.readouterr().out
     assert "stiffness, 3 values" in shown and "1.1 ... 2.8" in shown

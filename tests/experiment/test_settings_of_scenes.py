@@ -28,7 +28,7 @@ FEW = {
     "charges/find_charges": [],
     "mass_spring/cloth": [],
     "mass_spring/crawler": [],
-    "mpm/squeeze": [],
+    "mpm/throw": [],
     "pendulum/double": [],
     "pendulum/swing": [],
     "rigid/dropped_ball": [],

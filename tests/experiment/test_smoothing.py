@@ -39,6 +39,23 @@ def test_its_adjoint_is_right_also_for_a_part_of_a_field(entries: np.ndarray) ->
     dot_product_test(lambda x: Smooth.apply(smoothing, x), (x,), tolerance=1e-13)
 
 
+@pytest.mark.parametrize("entries", [WHOLE, WHOLE.reshape(SHAPE)[1:4, 2:].reshape(-1)])
+def test_deviations_of_averages_are_those_of_the_matrix(entries: np.ndarray) -> None:
+    smoothing = Smoothing(SHAPE, entries, 0.9, np.zeros(len(entries)))
+    matrix = np.stack([smoothing.averaged(column) for column in np.eye(len(entries))], axis=1)
+    np.testing.assert_allclose(smoothing.deviation, np.linalg.norm(matrix, axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("transform", ["linear", "log"])
+def test_changes_of_values_are_the_derivative_of_them(transform: Any) -> None:
+    made = unknowns(transform=transform)
+    theta, change = made.start + 0.3 * RANDOM.normal(size=30), RANDOM.normal(size=30)
+    numeric = (made.natural(theta + 1e-6 * change) - made.natural(theta - 1e-6 * change)) / 2e-6
+    np.testing.assert_allclose(made.natural_change(theta, change), numeric, rtol=1e-7, atol=1e-9)
+    matrix = np.array([made.natural_change(theta, row) for row in np.eye(30)]).T
+    np.testing.assert_allclose(made.natural_deviation(theta, np.full(30, 2.0)), 2 * np.linalg.norm(matrix, axis=1))
+
+
 @pytest.mark.parametrize("transform", ["linear", "log"])
 def test_the_start_stays_and_changes_are_smooth(transform: Any) -> None:
     made = unknowns(transform=transform)

@@ -145,3 +145,35 @@ def test_a_truncated_hdf5_file_is_named(file: Path) -> None:
     write(file, x=np.zeros(100))
     file.write_bytes(file.read_bytes()[:-200])
     assert "must be a readable HDF5 file; found " in error(file, "track/x")
+
+
+@pytest.mark.parametrize("cell", ["inf", "-inf", "1e999", "1_000"])
+def test_a_first_line_of_numbers_that_are_not_finite_is_no_line_of_names(file: Path, cell: str) -> None:
+    file.write_text(f"{cell} {cell}\n1 2\n")
+    with pytest.raises(InputError, match=rf"line 1, column 0: must be a finite number; found '{cell}'"):
+        open_table(file).column(0)
+
+
+def test_an_underscore_is_no_part_of_a_number(file: Path) -> None:
+    file.write_text("1 2\n1_000 2\n")
+    with pytest.raises(InputError, match=r"line 2, column 0: must be a finite number; found '1_000'"):
+        open_table(file).column(0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t;x\n0,5;-1,25e2\n1;2,0\n",
+        "t;x\n0.5;-125\n1;2\n",
+        "0,5\t-1,25e2\n1\t2,0\n",
+        "t\tx\n0,5\t-1,25e2\n1\t2,0\n",
+        "0.5, -125\n1,\t2\n",
+        "0.5\t-125\n1  2\n",
+        "t,\tx\n0.5,\t-125\n1,\t2\n",
+    ],
+)
+def test_semicolons_tabs_and_decimal_commas_are_read(text: str, tmp_path: Path) -> None:
+    (tmp_path / "seen.txt").write_text(text)
+    table = open_table(tmp_path / "seen.txt")
+    np.testing.assert_array_equal(table.column(0), [0.5, 1.0])
+    np.testing.assert_array_equal(table.column(1), [-125.0, 2.0])

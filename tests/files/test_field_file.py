@@ -77,3 +77,32 @@ def test_a_target_may_be_a_file_of_one_experiment_or_of_each(tmp_path: Path, mon
         row(tmp_path, loss={"terms": [term]})
     with pytest.raises(ConfigError, match="target_range: belongs to a target that is a picture"):
         row(tmp_path, loss={"terms": [{**term, "target": 0.1, "target_range": [0.0, 2.0]}]})
+
+
+def test_a_damaged_header_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "field.npy"
+    np.save(file, np.ones((3, 2)))
+    whole = file.read_bytes()
+    place = whole.index(b"}") + 2
+    file.write_bytes(whole[:place] + b"(" + whole[place + 1 :])
+    with pytest.raises(InputError, match=r"field\.npy: must hold the numbers of a field"):
+        read_field(file, [(3, 2)])
+
+
+def test_a_header_that_promises_more_than_the_file_holds_allocates_nothing(tmp_path: Path) -> None:
+    with (tmp_path / "field.npy").open("wb") as file:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (3, 10**12)}
+        np.lib.format.write_array_header_1_0(file, header)
+        file.write(bytes(1000))
+    with pytest.raises(InputError, match=r"field\.npy: must .* greater than file size"):
+        read_field(tmp_path / "field.npy", [(3, 2)])
+
+
+def test_a_picture_of_too_many_pixels_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from matplotlib import image
+
+    file = tmp_path / "field.png"
+    image.imsave(file, np.zeros((4, 3)))
+    monkeypatch.setattr("simphys.files.field_file.MOST_PIXELS", 11)
+    with pytest.raises(InputError, match="found a picture of 3 x 4 pixels, more than 11 in all"):
+        read_field(file, [(3, 4)])

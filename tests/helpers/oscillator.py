@@ -17,6 +17,7 @@ title = "A mass on a spring"
 
 [simulator]
 name = "mass_spring"
+integrator = "velocity_verlet"
 
 [time]
 dt = 2e-3

@@ -8,7 +8,7 @@ from .sweep import sample
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrize `sweep` over SWEEPS of the module; `sweep` and `mutant` over all mutants, or EACH of every rule."""
+    """Parametrize `sweep` over SWEEPS of the module; `sweep` and `mutant` over all mutants, or EACH of a rule."""
     if "sweep" not in metafunc.fixturenames:
         return
     sweeps = metafunc.module.SWEEPS

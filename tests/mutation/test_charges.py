@@ -11,7 +11,7 @@ import numpy as np
 from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.autograd.proof.mutation import Mutant
-from simphys.numerics import drift
+from simphys.numerics import drift, kick
 from simphys.simulators.charges import field, force, integrate
 from simphys.substep import per_element
 
@@ -48,10 +48,12 @@ def field_force(module: Any) -> None:
     check(partial(module.FieldForce.apply, model), inputs, partial(field.FieldForce.apply, model))
 
 
-def integration(module: Any) -> None:
+def kicking(module: Any) -> None:
     model, params, state = system(2, bodies=4)
     inputs = (state.velocity, weights(state.position.shape).requires_grad_(), params.mass)
-    check(lambda *x: module.Kick.apply(model, *x, 0.2), inputs, lambda *x: integrate.Kick.apply(model, *x, 0.2))
+    own = {"v": "velocity", "f": "force", "m": "mass"}
+    kicked = per_element(module.kick, over="bodies", own=own, constant={"h": "kick"}, results={"velocity": "v"})
+    check(lambda *x: kicked.apply(model, *x, 0.2), inputs, lambda *x: integrate.Kick.apply(model, *x, 0.2))
 
 
 def drifting(module: Any) -> None:
@@ -64,7 +66,7 @@ def drifting(module: Any) -> None:
 SWEEPS = [
     Sweep(force, ("pair_force", "adj_pair_force", "jvp_pair_force"), charge_force),
     Sweep(field, ("field_force", "adj_field_force", "jvp_field_force"), field_force),
-    Sweep(integrate, ("kick", "adj_kick", "jvp_kick"), integration),
+    Sweep(kick, ("kick", "adj_kick", "jvp_kick"), kicking),
     Sweep(drift, ("drift", "adj_drift", "jvp_drift"), drifting),
 ]
 

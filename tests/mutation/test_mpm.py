@@ -160,9 +160,8 @@ def respond(module: Any) -> None:
         check(of, (state.deformation, state.plastic, *fields))
 
 
-PRINCIPAL = (hencky, von_mises, drucker_prager, snow)
-"""Laws for principal stretches, each with these rules."""
-RULES = ("functions.adj*", "functions.jvp*", "functions.jacobian")
+PRINCIPAL = {hencky: "functions", von_mises: "functions", drucker_prager: "*", snow: "*"}
+"""Laws for principal stretches, with the factories of their rules."""
 OWN = ("von_mises", "drucker_prager", "snow")
 """Laws with coefficients of their own."""
 
@@ -182,7 +181,15 @@ SWEEPS = [
         Sweep(module, ("functions.adj", "functions.jvp"), response(name_of(module)))
         for module in (fixed_corotated, neo_hookean, fluid)
     ],
-    *[Sweep(module, RULES, stretched(name_of(module)), equivalent=EQUIVALENT) for module in PRINCIPAL],
+    *[
+        Sweep(
+            module,
+            (f"{factory}.adj*", f"{factory}.jvp*", f"{factory}.jacobian"),
+            stretched(name_of(module)),
+            equivalent=EQUIVALENT,
+        )
+        for module, factory in PRINCIPAL.items()
+    ],
     Sweep(
         hencky,
         ("plastic.adj*", "plastic.jvp*", "plastic.jacobian"),

@@ -127,9 +127,9 @@ def sweep_of(module: ModuleType, checked: Callable[[Any], None], *rules: str) ->
 
 SWEEPS = [
     sweep_of(contact, contacts, "functions.adj_*", "functions.jvp_*"),
-    sweep_of(signed_distance, distances, "functions.apply_hessian", "functions.adj_*", "functions.jvp_*"),
-    sweep_of(quaternion, quaternions, "functions.adj_*", "functions.jvp_*"),
-    sweep_of(rotation, rotations, "in_plane.adj_*", "in_plane.jvp_*", "in_space.adj_*", "in_space.jvp_*"),
+    sweep_of(signed_distance, distances, "derivatives.apply_hessian", "derivatives.adj_*", "derivatives.jvp_*"),
+    sweep_of(quaternion, quaternions, "adj_*", "jvp_*"),
+    sweep_of(rotation, rotations, "adj_*", "jvp_*"),
     sweep_of(collider_motion, moved, "adj_*", "jvp_*"),
     sweep_of(collision, collisions, "functions.adj_*", "functions.jvp_*"),
     sweep_of(collision, part_of_grid("collide"), "collide.adj_*", "collide.jvp_*"),

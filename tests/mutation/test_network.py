@@ -10,8 +10,9 @@ from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.autograd.proof.mutation import Mutant
 from simphys.nn import layer as layers
-from simphys.nn import linear
+from simphys.nn import linear, sensing
 from simphys.simulators.mass_spring import sense
+from simphys.substep import per_element, total
 
 from ..simulators.mass_spring.systems import system
 from .sweep import Sweep
@@ -34,17 +35,21 @@ def layer(module: Any) -> None:
 
 
 def sensed(module: Any) -> None:
-    """Check centre, nodes and goal by themselves."""
     model, _, state = system(2, nodes=4, springs=4, actuators=2, controlled=True)
-    x, v = state.position, state.velocity
-    centre = leaf(2)
-    for run, inputs in (
-        (lambda *given: module.Centre.apply(model, *given, 0.25), (x,)),
-        (lambda *given: module.SenseNodes.apply(model, *given, 0.7), (x, v, centre)),
-        (lambda *given: module.SenseGoal.apply(model, *given, model.goal), (centre,)),
+    inputs = state.position, state.velocity, leaf(2)
+    gradcheck(lambda *x: module.SenseNodes.apply(model, *x, 0.7), inputs, mode="projected", repeats=1)
+    dot_product_test(lambda *x: module.SenseNodes.apply(model, *x, 0.7), inputs, tolerance=1e-9)
+
+
+def centre_and_goal(module: Any) -> None:
+    centre = total(module.share, over="rows", own={"x": "x"}, constant={"part": "part"}, results={"centre": "x"})
+    offset = per_element(module.sense_goal, own={"c": "centre"}, constant={"goal": "goal"}, results={"offset": "c"})
+    for run, x in (
+        (lambda x: centre.apply(None, x, 0.25), leaf(4, 2)),
+        (lambda c: offset.apply(None, c, np.array([0.5, 2.0])), leaf(2)),
     ):
-        gradcheck(run, inputs, mode="projected", repeats=1)
-        dot_product_test(run, inputs, tolerance=1e-9)
+        gradcheck(run, (x,), mode="projected", repeats=1)
+        dot_product_test(run, (x,), tolerance=1e-9)
 
 
 EACH = 6
@@ -54,6 +59,7 @@ SWEEPS = [
     Sweep(linear, ("Linear.backward", "Linear.jvp"), linear_layer),
     Sweep(layers, ("adj_*", "jvp_*"), layer),
     Sweep(sense, ("adj_*", "jvp_*"), sensed),
+    Sweep(sensing, ("adj_*", "jvp_*"), centre_and_goal),
 ]
 
 

@@ -20,7 +20,7 @@ from ..helpers.random_steps import Call, Params, State
 from ..simulators.heat.systems import PLANE, make_system
 from .sweep import Sweep, stale
 
-EACH = 6
+EACH = 3
 """Number of mutants per rule in a sample: each compiles kernels."""
 
 ENDS = np.array([[0, 1], [1, 2], [0, 2], [2, 3], [1, 3]], np.int32)

@@ -13,24 +13,24 @@ import numpy as np
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
-from simphys.simulators.rigid import Plane, RigidBodies, Sphere, compliant, geometry
-from simphys.simulators.rigid.geometry import closest, contacts, flat, pair, segments
-from simphys.simulators.rigid.geometry.candidates import Candidates
-from simphys.simulators.rigid.geometry.feature import BOX, CORNER, EDGES, PLANE, ROUND
+from simphys.simulators.rigid import Plane, RigidBodies, Sphere, contacts
+from simphys.simulators.rigid.contacts import closest, compliant, distances, flat, pair, segments
+from simphys.simulators.rigid.contacts.candidates import Candidates
+from simphys.simulators.rigid.contacts.feature import BOX, CORNER, EDGES, PLANE, ROUND
 
-from ..simulators.rigid.geometry.poses import all_kinds, random_turns
+from ..simulators.rigid.contacts.poses import all_kinds, random_turns
 from .sweep import Sweep, stale
 from .test_rigid_motion import changed_function, tangents_of
 
-EACH = 2
+EACH = 1
 """Number of mutants per rule in a sample: most compile a kernel."""
 
 EQUIVALENT = {
-    "functions.adj_flat: distance > 0 -> distance >= 0": "the tie on the surface: tests/simulators/rigid/geometry",
-    "functions.adj_flat: ti.abs(p?k?) <= b.h?k? -> ti.abs(p?k?) < b.h?k?": "the tie at the end of a side",
-    "functions.adj_flat: b.R.transpose() @ y - b.o -> b.o - b.R.transpose() @ y": "only its magnitude matters",
-    "loops.jvp_contacts: x.gap* < pair.FAR -> *<= pair.FAR": "inactive contacts, see rigid/geometry",
-    "loops.adj_contacts: x.gap* < pair.FAR -> *": "inactive contacts, see tests/simulators/rigid/geometry",
+    "adj_flat: distance > 0 -> distance >= 0": "the tie on the surface: tests/simulators/rigid/contacts",
+    "adj_flat: ti.abs(p?k?) <= b.h?k? -> ti.abs(p?k?) < b.h?k?": "the tie at the end of a side",
+    "adj_flat: b.R.transpose() @ y - b.o -> b.o - b.R.transpose() @ y": "only its magnitude matters",
+    "loops.jvp_contacts: x.gap* < pair.FAR -> *<= pair.FAR": "inactive contacts, see rigid/contacts",
+    "loops.adj_contacts: x.gap* < pair.FAR -> *<= pair.FAR": "inactive contacts, see tests/simulators/rigid/contacts",
 }
 
 check = functools.partial(gradcheck, mode="projected", repeats=1)
@@ -53,12 +53,12 @@ def check_geometry(model: RigidBodies, *seeds: int) -> Callable[[Any], None]:
     """Return a check of the contacts of this model."""
 
     def check_package(package: Any) -> None:
-        module = importlib.import_module(f"{package.__name__}.contacts")
-        with changed_function(contacts.Contacts, module.Contacts):
+        module = importlib.import_module(f"{package.__name__}.distances")
+        with changed_function(distances.Contacts, module.Contacts):
             for seed in seeds:
                 random = np.random.default_rng(seed)
                 x, q = random.uniform(-0.5, 0.5, (4, model.dim)), random_turns(model.dim, 4, random)
-                is_active = contacts.Contacts.apply(model, leaf(x), leaf(q))[0].data < pair.FAR
+                is_active = distances.Contacts.apply(model, leaf(x), leaf(q))[0].data < pair.FAR
 
                 def active_contacts(*inputs: Tensor, is_active: Any = is_active) -> tuple[Tensor, ...]:
                     return tuple([result[is_active] for result in module.Contacts.apply(model, *inputs)])
@@ -75,10 +75,9 @@ def check_compliant(module: Any) -> None:
         np.random.default_rng(2),
     )
     motion = random.standard_normal((3, 6)), random.standard_normal((2, 2)), random.standard_normal((2, 1))
-    with changed_function(compliant.CompliantContact, module.CompliantContact):
-        for damping in (0.1, 3.0):
-            inputs = [leaf(values) for values in ((-0.3, -0.1, -0.2), *motion, 2.0, damping, (0.4, 0.7))]
-            check(lambda *x: module.CompliantContact.apply(model, *x), inputs)
+    for damping in (0.1, 3.0):
+        inputs = [leaf(values) for values in ((-0.3, -0.1, -0.2), *motion, 2.0, damping, (0.4, 0.7))]
+        check(lambda *x: module.CompliantContact.apply(model, model.slip_speed, *x), inputs)
 
 
 class Loops(Sweep):
@@ -97,7 +96,7 @@ class Loops(Sweep):
 make_sweep = functools.partial(Sweep, equivalent=EQUIVALENT, errors=(*ERRORS, TypeError, AttributeError))
 
 
-sweep_geometry = functools.partial(make_sweep, package=geometry)
+sweep_geometry = functools.partial(make_sweep, package=contacts)
 sweep_loops = functools.partial(Loops, equivalent=EQUIVALENT, errors=(*ERRORS, TypeError, AttributeError))
 
 
@@ -107,13 +106,12 @@ check_flat, check_segments = (
 )
 
 SWEEPS = [
-    sweep_geometry(flat, ("functions.adj_*",), check_flat),
-    sweep_geometry(segments, ("functions.adj_*",), check_segments),
-    sweep_geometry(closest, ("functions.adj_*",), check_segments),
+    sweep_geometry(flat, ("adj_*",), check_flat),
+    sweep_geometry(segments, ("adj_*",), check_segments),
+    sweep_geometry(closest, ("adj_*",), check_segments),
     sweep_geometry(pair, ("functions.adj_*",), check_flat),
-    sweep_loops(contacts, ("loops.adj_*",), check_flat, package=geometry),
-    sweep_loops(compliant, ("loops.adj_*",), check_compliant),
-    make_sweep(compliant, ("functions.adj_*",), check_compliant),
+    sweep_loops(distances, ("loops.adj_*",), check_flat, package=contacts),
+    make_sweep(compliant, ("adj_*",), check_compliant),
 ]
 SWEEPS += [tangents_of(sweep) for sweep in SWEEPS if sweep.module is not closest]
 

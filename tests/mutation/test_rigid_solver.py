@@ -3,46 +3,40 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from typing import Any
 
 import numpy as np
 
 from simphys.autograd import tensor
+from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.simulators import rigid
-from simphys.simulators.rigid import (
-    basis,
-    contact_rows,
-    phases,
-    phases_tangent,
-    sense,
-    solve,
-)
+from simphys.simulators.rigid.contacts import basis, contact_rows
+from simphys.simulators.rigid.motion import sense
+from simphys.simulators.rigid.solver import phases_adjoint, phases_tangent, solve
 
+from ..simulators.rigid.contacts.test_contact_rows import WHAT, balls, make_inputs
+from ..simulators.rigid.solver.test_solve import make_model, split_case
 from ..simulators.rigid.systems import chain
-from ..simulators.rigid.test_contact_rows import WHAT, balls, make_inputs
-from ..simulators.rigid.test_solve import make_model, split_case
 from . import test_rigid_motion as motion
 from .sweep import Sweep, stale
 
-EACH = 1
+EACH = 1 / 2
 """Number of mutants per rule in a sample: each compiles a kernel."""
 
 WORKSPACE = "already 0 in a new array; in a workspace held by tangent = adjoint of a horizon"
 
 EQUIVALENT = {
-    "loops.adj_contact_rows: -x.gap?c? / model.dt < model.rest_speed -> *<=*": "the kink: test_contact_rows.py",
-    "loops.adj_solve_phases: adj_x.speed?n * D + e? = 0.0 -> nothing": "of the world, multiplied by 0",
-    "loops.adj_solve_phases: phase_count > 1 -> phase_count >= 1": "only saves work",
-    "loops.adj_solve_phases: -x.bounce?c? * u > 0 -> -x.bounce?c? * u >= 0": "the kink: test_solve.py",
-    "functions.jvp_basis: z < 0 -> z <= 0": "where z = 0, either sign gives tangents",
-    "loops.jvp_contact_rows: -x.gap?c? / model.dt < model.rest_speed -> *<=*": "the kink: test_contact_rows.py",
-    "loops.jvp_contact_rows: dx.contact_target?c * dim + j? = 0.0 -> nothing": WORKSPACE,
-    "loops.jvp_solve_phases: *x.*?e? = 0.0 -> nothing": WORKSPACE,
-    "loops.jvp_solve_phases: *x.phase_target?N + i? = 0.0 -> nothing": WORKSPACE,
-    "loops.jvp_solve_phases: dx.shift?e? = 0.0 -> nothing": WORKSPACE,
-    "loops.jvp_solve_phases: phase_count > 1 -> phase_count >= 1": "only saves work",
-    "functions.adj_basis: z < 0 -> z <= 0": "where z = 0, either sign gives tangents",
+    "*.adj_contact_rows: -x.gap?c? / model.dt < model.rest_speed -> *<=*": "the kink: test_contact_rows.py",
+    "*.adj_solve_phases: phase_count > 1 -> phase_count >= 1": "only saves work",
+    "*.adj_aim_at_impact: -x.bounce?c? * u > 0 -> -x.bounce?c? * u >= 0": "the kink: test_solve.py",
+    "*.jvp_contact_rows: -x.gap?c? / model.dt < model.rest_speed -> *<=*": "the kink: test_contact_rows.py",
+    "*.jvp_contact_rows: dx.contact_target?c * dim + j? = 0.0 -> nothing": WORKSPACE,
+    "*.jvp_*: *x.*?e? = 0.0 -> nothing": WORKSPACE,
+    "*.jvp_begin: *x.phase_target?N + i? = 0.0 -> nothing": WORKSPACE,
+    "*.jvp_solve_phases: dx.shift?e? = 0.0 -> nothing": WORKSPACE,
+    "*.jvp_solve_phases: phase_count > 1 -> phase_count >= 1": "only saves work",
 }
 
 Check = motion.Check
@@ -77,19 +71,25 @@ def check_solve() -> Check:
 
 def check_sense() -> Check:
     model, _, state = chain(3, controlled=True)
-    return motion.make_check(sense, "Sense", model, *state.tensors())
+    inputs = *state.tensors(), tensor([0.3, -0.2, 0.5], requires_grad=True)
+
+    def check(package: Any) -> None:
+        sense_bodies = importlib.import_module(f"{package.__name__}.motion.sense").SenseBodies
+        gradcheck(lambda *x: sense_bodies.apply(model, *x, 0.7), inputs, mode="projected", repeats=1)
+
+    return check
 
 
 make_sweep = functools.partial(Sweep, package=rigid, equivalent=EQUIVALENT, errors=(*ERRORS, TypeError, AttributeError))
 
 SWEEPS = [
-    make_sweep(basis, ("functions.adj_*",), check_contact_rows_in_any_dimension),
-    make_sweep(contact_rows, ("loops.adj_*",), check_contact_rows(2)),
-    make_sweep(phases, ("loops.adj_*",), check_solve()),
-    make_sweep(sense, ("loops.adj_*",), check_sense()),
+    make_sweep(basis, ("adj_*",), check_contact_rows_in_any_dimension),
+    make_sweep(contact_rows, ("*.adj_*",), check_contact_rows(2)),
+    make_sweep(phases_adjoint, ("*.adj_*",), check_solve()),
+    make_sweep(sense, ("adj_*",), check_sense()),
 ]
-SWEEPS += [motion.tangents_of(sweep) for sweep in SWEEPS if sweep.module is not phases]
-SWEEPS += [make_sweep(phases_tangent, ("loops.jvp_*",), motion.check_tangents(check_solve()))]
+SWEEPS += [motion.tangents_of(sweep) for sweep in SWEEPS if sweep.module is not phases_adjoint]
+SWEEPS += [make_sweep(phases_tangent, ("*.jvp_*",), motion.check_tangents(check_solve()))]
 
 
 def test_what_is_listed_as_equivalent_exists() -> None:

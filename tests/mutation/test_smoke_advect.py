@@ -125,10 +125,10 @@ sweep_of = functools.partial(Sweep, errors=ALSO, equivalent=EQUIVALENT)
 
 SWEEPS = [
     sweep_of(multilinear, ("slopes", "adj_*", "jvp_*"), interpolation),
-    sweep_of(sampling, ("functions.adj_*", "kernels.adj_sample"), samples("adj_sample")),
-    sweep_of(sampling, ("kernels.jvp_sample",), samples("jvp_sample")),
-    sweep_of(maccormack, ("adj_*", "kernels.adj_correct"), corrections("adj_correct")),
-    sweep_of(maccormack, ("jvp_*", "kernels.jvp_correct"), corrections("jvp_correct")),
+    sweep_of(sampling, ("*.adj_*",), samples("adj_sample")),
+    sweep_of(sampling, ("*.jvp_*",), samples("jvp_sample")),
+    sweep_of(maccormack, ("adj_*", "*.adj_*"), corrections("adj_correct")),
+    sweep_of(maccormack, ("jvp_*", "*.jvp_*"), corrections("jvp_correct")),
     sweep_of(lattice, ("Lattice.adj_extend",), ghosts),
     sweep_of(transport, ("Transport.pull", "Transport.push"), transports),
     sweep_of(advect, ("pull_*", "push_*", "*.collect_adj_velocity"), functions),

@@ -64,8 +64,8 @@ def differences(grid: str) -> Any:
 SWEEPS = [
     Sweep(project, ("pull", "push", "adj_project", "jvp_project"), projections, errors=ALSO),
     *[
-        Sweep(divergence, (f"{grid}.divergence", f"{grid}.correct", other), differences(grid), errors=ALSO)
-        for grid, other in (("staggered", "staggered.cross_outflow"), ("collocated", "collocated.sign"))
+        Sweep(divergence, (f"{grid}_*.divergence", f"{grid}_*.correct", other), differences(grid), errors=ALSO)
+        for grid, other in (("staggered", "*.cross_outflow"), ("collocated", "sign"))
     ],
 ]
 

@@ -16,13 +16,13 @@ from ..helpers.elements import element
 
 @no_type_check
 def exponential(real: Any) -> SimpleNamespace:
-    f = quaternion.functions(real)
+    f = quaternion
     return SimpleNamespace(f=f.exponential, adj=f.adj_exponential, jvp=f.jvp_exponential)
 
 
 @no_type_check
 def product(real: Any) -> SimpleNamespace:
-    f, quat, row = quaternion.functions(real), ti.types.vector(4, real), ti.types.vector(8, real)
+    f, quat, row = quaternion, ti.types.vector(4, real), ti.types.vector(8, real)
 
     @ti.func
     def half(x: row, first: ti.template()) -> quat:

@@ -20,8 +20,7 @@ def rotate_vector(dim: int) -> Any:
 
     @no_type_check
     def pack(real: Any) -> SimpleNamespace:
-        f = rotation.functions(real, dim)
-        size = f.rotations
+        f, size = rotation, 1 if dim == 2 else 4
         vec, quat = ti.types.vector(dim, real), ti.types.vector(size, real)
         row = ti.types.vector(size + dim, real)
 
@@ -69,8 +68,7 @@ def cross_product(dim: int) -> Any:
 
     @no_type_check
     def pack(real: Any) -> SimpleNamespace:
-        f = rotation.functions(real, dim)
-        size = f.spins
+        f, size = rotation, 1 if dim == 2 else 3
         vec, spin, row = (ti.types.vector(n, real) for n in (dim, size, size + dim))
 
         @ti.func

@@ -90,7 +90,7 @@ def test_a_log_of_another_start_is_refused(from_residuals: Any, bowl: Any) -> No
 def test_tables_have_rows_of_one_shape(from_residuals: Any, oscillation: Any) -> None:
     log = MemoryLog()
     minimize(from_residuals(oscillation, [1.3, 0.7, 1.3]), horizon="growing", iterations=5, log=log)
-    assert "evaluations/horizon_1/jacobian" in log.tables and "evaluations/horizon_0.5/residuals" in log.tables
+    assert "evaluations/horizon_1/jacobian" in log.tables and "evaluations/horizon_0.03125/residuals" in log.tables
     for rows in log.tables.values():
         assert len({tuple((name, array.shape) for name, array in row.items()) for row in rows}) == 1
 

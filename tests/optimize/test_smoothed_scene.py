@@ -121,7 +121,7 @@ def test_both_pictures_are_drawn(whole: tuple[str, Recording], tmp_path: Path) -
     np.testing.assert_array_equal(beneath.lines[1].get_ydata(), whole[1]["iterations/alpha"])
     assert beneath.get_title(loc="left").startswith("alpha cut in ")
     loss = plot.convergence(whole[1]).axes[0]
-    assert [str(line.get_label()) for line in loss.lines][1:] == ["without smoothing"]
+    assert [str(line.get_label()) for line in loss.lines][1:] == ["without smoothing", "best, the result"]
     assert (tmp_path / "variance.png").stat().st_size > 10_000
 
 

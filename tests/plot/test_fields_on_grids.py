@@ -190,7 +190,7 @@ def test_a_missing_field_is_an_error(tmp_path: Path) -> None:
 
 
 def test_all_figures_draws_them_for_each_field_instead_of_curves(tmp_path: Path) -> None:
-    fields: dict[str, Any] = {"height": ripple((8, 8), 3), "received": np.zeros((3, 2))}
+    fields: dict[str, Any] = {"height": ripple((8, 8), 3), "received": np.ones((3, 2)), "force": np.zeros((3, 2))}
     run = grid_run(tmp_path / "run", fields, cells=(8, 8), units=UNITS)
     (tmp_path / "medium_speed.png").write_bytes(b"of an earlier run")
     made = [path.name for path in plot.all_figures(run, tmp_path)]
@@ -201,6 +201,15 @@ def test_all_figures_draws_them_for_each_field_instead_of_curves(tmp_path: Path)
     ]
     assert not (tmp_path / "medium_speed.png").exists()
     assert [axes.get_ylabel() for axes in plot.fields(run).axes] == ["received"]
+
+
+def test_a_gradient_that_is_zero_has_no_picture_beside_those_of_fields(tmp_path: Path) -> None:
+    fields = {"height": ripple((8, 8), 3), "force": np.zeros((3, 2))}
+    rows = {"time": np.linspace(0, 1, 3), "height": np.ones((3, 8, 8)), "force": np.zeros((3, 2))}
+    run = grid_run(tmp_path / "run", fields, cells=(8, 8), units=UNITS, tables={"adjoint": rows})
+    with pytest.raises(plot.NotRecorded):
+        plot.adjoint(run)
+    assert "adjoint.png" not in [path.name for path in plot.all_figures(run, tmp_path)]
 
 
 def test_planes_of_a_line_and_of_a_plane_are_whole() -> None:

@@ -81,7 +81,7 @@ def test_free_components_of_bodies_are_named_and_pinned_ones_left_out() -> None:
     found = health(*hanging, steps=50)
     above, middle, _ = panels(found, {}, bodies=["position", "velocity"])
     assert legend(above) == legend(middle) == ["node 0 x", "node 0 y", "node 1 x", "node 1 y"]
-    assert above.get_ylabel() == "|∂loss/∂position|\n[loss / unit]"
+    assert above.get_ylabel() == "|∂loss/∂position|\n[loss]"
 
 
 def test_many_components_are_drawn_as_their_spread_with_their_norm() -> None:

@@ -151,5 +151,5 @@ def test_all_figures_has_it_instead_of_those_of_few_bodies(tmp_path: Path) -> No
     names = [path.name for path in plot.all_figures(particle_run(tmp_path / "many"), tmp_path / "pictures")]
     assert names == ["particles.png", "animation.gif"]
     few = particle_run(tmp_path / "few", position=np.random.default_rng(0).uniform(size=(20, 2)))
-    assert [path.name for path in plot.all_figures(few, tmp_path / "pictures")] == ["trajectory.png", "fields.png"]
+    assert [path.name for path in plot.all_figures(few, tmp_path / "pictures")] == ["trajectory.png"]
     assert not (tmp_path / "pictures" / "animation.gif").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,25 @@ def test_a_box_and_a_ball_are_outlines_that_move_and_turn(tmp_path: Path) -> Non
     np.testing.assert_allclose(np.asarray(mark), [[2.0, 0.5], [2.0, 0.6]], atol=1e-12)
     path = np.asarray(figure.axes[5].lines[0].get_xydata())
     np.testing.assert_allclose(path[[0, -1]], [[0.0, 0.5], [1.0, 0.5]])
+
+
+def count_overlaps(figure: Figure) -> int:
+    """Count the numbers below the panels that touch the next one."""
+    figure.draw_without_rendering()
+    count = 0
+    for axes in figure.axes[:6]:
+        shown = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
+        places = sorted((box.x0, box.x1) for box in shown if axes.bbox.x0 <= (box.x0 + box.x1) / 2 <= axes.bbox.x1)
+        count += sum(one[1] > other[0] for one, other in itertools.pairwise(places)) + 10 * (not places)
+    return count
+
+
+def test_numbers_below_narrow_panels_do_not_overlap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    high = {"position": [-0.5, 14.0], "shapes": [{"kind": "sphere", "radius": 0.1}]}
+    narrow = run(tmp_path / "run", [BALL | {"position": [-0.5, 0.1]}, high])
+    assert count_overlaps(plot.trajectory(narrow)) == 0
+    monkeypatch.setattr("simphys.plot.motion.rigid.TICK_WIDTH", 0.1)
+    assert count_overlaps(plot.trajectory(narrow)) > 0
 
 
 def test_the_ground_is_below_its_plane_and_a_target_is_dashed(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ def fitted(
     unknown: dict[str, Any] = BOX,
     *,
     truth: bool = True,
-    least_squares: bool = False,
     gradient: float = 3.0,
+    deviation: bool = False,
 ) -> Recording:
     """Record a fit in two stages by frequency, with gradient `gradient` in theta at the start and 5 at the end."""
     speed = np.full(96, 2.0)
@@ -41,6 +41,8 @@ def fitted(
     }
     if truth:
         groups["truth/c"] = {"truth": TRUTH}
+    if deviation:
+        groups["laplace"] = {"standard_deviation": np.append(np.linspace(0.1, 0.8, 72), 9.0)}
     theta = np.concatenate([theta, np.zeros((3, 1))], axis=1)
     low, high = np.inf, 6.0
     tables: dict[str, dict[str, Any]] = {
@@ -52,15 +54,7 @@ def fitted(
         }
     }
     tables["iterations"]["lowpass"] = np.array([high, low, low])
-    for name, rows, slope in (("lowpass_6", [1, 0], gradient), ("lowpass_inf", [2, 1], 5.0)):
-        if least_squares:
-            jacobian = np.zeros((2, 2, 73))
-            jacobian[1, 0] = slope / 2
-            tables[f"evaluations/{name}/jacobian"] = {"theta": theta[rows], "jacobian": jacobian}
-            tables[f"evaluations/{name}/residuals"] = {"theta": theta[rows], "residual": np.array([[0.0, 0], [2, 7]])}
-        else:
-            given = np.array([np.zeros(73), np.full(73, slope)])
-            tables[f"evaluations/{name}/value_and_gradient"] = {"theta": theta[rows], "gradient": given}
+    tables["iterations"]["gradient"] = np.array([np.full(73, gradient), np.full(73, 5.0), np.zeros(73)])
     return grid_run(
         folder / "run",
         {"height": ripple(CELLS, 5)},
@@ -101,9 +95,8 @@ def test_small_numbers_share_a_power_of_ten_beside_the_unit(tmp_path: Path) -> N
     assert key.xaxis.get_offset_text().get_text() == ""
 
 
-@pytest.mark.parametrize("least_squares", [False, True])
-def test_gradients_are_those_at_the_start_and_at_the_best_point(least_squares: bool, tmp_path: Path) -> None:
-    shown = panels(fitted(tmp_path, least_squares=least_squares))
+def test_gradients_are_those_at_the_start_and_at_the_best_point(tmp_path: Path) -> None:
+    shown = panels(fitted(tmp_path))
     first, last = shown["gradient at the start,\nup to 6 Hz"], shown["gradient at the end,\nall frequencies"]
     np.testing.assert_allclose(numbers(first)[SOUGHT], 3 / START, rtol=1e-6)
     np.testing.assert_allclose(numbers(last)[SOUGHT], 5 / START, rtol=1e-6)
@@ -120,6 +113,12 @@ def test_the_gradient_of_a_logarithmic_unknown_is_with_respect_to_its_value(tmp_
 def test_the_gradient_of_a_smooth_unknown_is_called_smoothed(tmp_path: Path) -> None:
     figure = plot.medium(fitted(tmp_path, BOX | {"smooth": 1.0, "scale": 2.0}))
     assert "∂loss/∂speed, smoothed\n[loss / (m/s)]" in [axes.get_xlabel() for axes in figure.axes]
+
+
+def test_a_recorded_standard_deviation_is_drawn(tmp_path: Path) -> None:
+    shown = panels(fitted(tmp_path, deviation=True))["standard deviation"]
+    np.testing.assert_allclose(numbers(shown)[SOUGHT], np.linspace(0.1, 0.8, 72), rtol=1e-6)
+    assert np.isnan(numbers(shown)[:24]).all() and shown.images[0].get_clim()[0] > 0  # a scale of its own
 
 
 def test_without_a_truth_there_is_no_picture_of_it(tmp_path: Path) -> None:

@@ -52,6 +52,8 @@ def attempt(**changes: Any) -> None:
         ({"keep": [-1, 2]}, "rollout, keep: steps lie in 0 ... 2; found -1 ... 2. Pass steps of the horizon."),
         ({"keep": [3]}, "rollout, keep: steps lie in 0 ... 2; found 3 ... 3. Pass steps of the horizon."),
         ({"keep": [0.5]}, "rollout, keep: steps lie in 0 ... 2; found 0.5 ... 0.5. Pass steps of the horizon."),
+        ({"damping": np.nan}, "rollout, params.damping: all values are numbers; found params.damping = nan. Correct"),
+        ({"control": tensor(np.full((2, 3), np.nan))}, "control: all values are numbers; found control[0, 0] = nan. "),
         ({"memory": "much"}, "memory: the budget is a size with a unit; found much."),
         ({"memory": "10B"}, "rollout, memory: the budget holds the fixed part ("),
     ],

@@ -12,7 +12,9 @@ from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 from simphys.rollout import rollout
 from simphys.rollout.generated import engine
+from simphys.rollout.generated.arrays import make_rows, read_rows
 from simphys.rollout.generated.repeated import Launches
+from simphys.substep.program import Domain, Value, View
 
 from ..simulators.mass_spring.systems import system
 
@@ -61,3 +63,11 @@ def test_a_launch_that_ends_early_is_an_error(backward: bool) -> None:
     Launches([launch], finished).run(100, rows, backward=backward)
     with pytest.raises(InputError, match=f"ended a loop of batch member 1 after step {120 if backward else 110}"):
         Launches([functools.partial(launch, broken=10)], finished).run(100, rows, backward=backward)
+
+
+@pytest.mark.gpu
+def test_rows_that_nobody_wrote_are_not_numbers_on_a_gpu() -> None:
+    value = Value("x", (3, 2), "local", View(Domain("nodes", 3), (2,)))
+    rows = make_rows(value, 4)
+    found = read_rows(rows, value, 1, 4, slice(None))
+    assert not runtime.settings().on_gpu or np.isnan(found).all()

@@ -48,7 +48,7 @@ def test_controls_that_fit_are_accepted_and_survive_storage(control: dict[str, A
     [
         (
             {**SINES, "kind": "sine"},
-            "control: must be of one of the kinds 'sines', 'knots', 'wavelet', 'pattern'; found {",
+            "control: must be of one of the kinds 'sines', 'knots', 'wavelet', 'pattern', 'recorded'; found {",
         ),
         ({**SINES, "wave": 3}, "control.wave: unknown key; found 3. Did you mean 'waves'?"),
         ({**SINES, "channels": 0}, "control.channels: must be at least 1; found 0. "),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,8 +63,9 @@ def test_defaults_are_filled_in(glider: Path) -> None:
     assert isinstance(config, MassSpringConfig)
     assert config.runtime.model_dump() == {
         "arch": "cpu",
+        "compiler": "auto",
         "precision": "f64",
-        "threads": 1,
+        "threads": "auto",
         "seed": 0,
         "memory": "all",
         "deterministic": False,
@@ -172,7 +175,8 @@ def test_all_problems_are_told_at_once_in_the_order_of_their_lines(tmp_path: Pat
         f"{path}:18: observations.channels.0.column: this key is required; found nothing."
         " Add observations.channels.0.column.",
         f"{path}:19: observations.channels.0.colum: unknown key; found 2. Did you mean 'column'?",
-        f'{path}:20: observations.channels.0.sigma: must be a number; found "1". Write numbers without quotes.',
+        f'{path}:20: observations.channels.0.sigma: must be a number, or "unknown"; found "1".'
+        " Write numbers without quotes.",
     ]
 
 
@@ -202,6 +206,7 @@ def test_overrides_that_cannot_be_read_are_told_with_the_other_problems(glider: 
         ('name = "mass_sprong"', "found \"mass_sprong\". Did you mean 'mass_spring'?"),
         ("", f"found nothing. Known: {', '.join(SIMULATORS)}."),
         ("name = 3", f"found 3. Known: {', '.join(SIMULATORS)}."),
+        ('name = ".own:Config"', 'found ".own:Config".'),
     ],
 )
 def test_an_unknown_simulator_is_told_with_the_other_problems(tmp_path: Path, name: str, told: str) -> None:
@@ -222,3 +227,52 @@ def test_of_many_wrong_elements_only_the_first_are_told(tmp_path: Path) -> None:
 def test_nothing_in_a_scene_is_executed(tmp_path: Path) -> None:
     path = written(tmp_path, GLIDER.replace('"One glider"', "\"{__import__('os').getcwd()} $HOME `pwd` %(x)s\""))
     assert load(path).title == "{__import__('os').getcwd()} $HOME `pwd` %(x)s"
+
+
+DEEP = "[" * 5000 + "]" * 5000
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "message"),
+    [
+        (f"x = {DEEP}", [], "tables and lists are nested some levels deep"),
+        (f"{'.'.join('a' * 3000)} = 1", [], "tables and lists are nested some levels deep"),
+        ("x = " + "9" * 5000, [], "numbers have some digits"),
+        ("", [f"title={DEEP}"], "the value has some digits, or some levels"),
+        ("", ["time.steps=" + "9" * 5000], "the value has some digits, or some levels"),
+        ("", [f"{'.'.join('a' * 5000)}=1"], "tables and lists are nested some levels deep"),
+    ],
+    ids=["list", "table", "number", "override", "number of an override", "key of an override"],
+)
+def test_what_python_cannot_hold_is_an_error(text: str, overrides: list[str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        load(written(tmp_path, f"{text}\n{GLIDER}"), overrides)
+    assert len(str(caught.value)) < 3000
+
+
+def test_tables_of_a_script_may_be_too_deep() -> None:
+    deep: Any = 1
+    for _ in range(3000):
+        deep = [deep]
+    with pytest.raises(ConfigError, match="scene: tables and lists are nested some levels deep"):
+        from_dict({"simulator": {"name": "heat"}, "x": deep})
+
+
+def test_text_of_bytes_that_are_no_utf8_is_invalid(glider: Path) -> None:
+    with pytest.raises(ConfigError, match="title: must be text"):
+        load(glider, ['title="bad \udcff"'])
+    assert load(glider, ['output.folder="bad \udcff"']).output.folder == "bad \udcff"  # a path may be of any bytes
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not delete the current folder")
+def test_a_current_folder_that_was_deleted_is_told(
+    glider: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables, gone = to_dict(load(glider)), tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert load(glider).time.dt > 0  # needs none
+    for call in (lambda: from_dict(tables), lambda: load(glider, ["time.dt=0.1"])):
+        with pytest.raises(ConfigError, match="Change to another folder"):
+            call()

@@ -35,15 +35,20 @@ def problems(**sections: Any) -> list[str]:
         ({"runtime": {"arhc": "cpu"}}, "runtime.arhc: unknown key; found \"cpu\". Did you mean 'arch'?"),
         (
             {"runtime": {"x": 1}},
-            "runtime.x: unknown key; found 1. Known: arch, precision, threads, seed, memory, deterministic.",
+            "runtime.x: unknown key; found 1. Known: arch, compiler, precision, threads, seed, memory, deterministic.",
         ),
         (
             {"runtime": {"arch": "cudda"}},
-            "runtime.arch: must be one of 'cpu', 'cuda', 'vulkan' or 'metal'; found \"cudda\". Did you mean 'cuda'?",
+            "runtime.arch: must be one of 'cpu', 'gpu', 'cuda', 'vulkan' or 'metal'; found \"cudda\". "
+            "Did you mean 'cuda'?",
         ),
         ({"runtime": {"threads": 0}}, "runtime.threads: must be at least 1; found 0. "),
-        ({"runtime": {"threads": 1.5}}, "runtime.threads: must be a whole number; found 1.5. "),
-        ({"runtime": {"threads": True}}, "runtime.threads: must be a whole number; found true. "),
+        ({"runtime": {"threads": 1.5}}, "runtime.threads: must be a whole number or one of 'auto'; found 1.5. "),
+        ({"runtime": {"threads": True}}, "runtime.threads: must be a whole number or one of 'auto'; found true. "),
+        (
+            {"runtime": {"threads": "atuo"}},
+            "runtime.threads: must be a whole number or one of 'auto'; found \"atuo\". Did you mean 'auto'?",
+        ),
         ({"runtime": 3}, "runtime: must be a table; found 3. "),
         ({"title": 3}, "title: must be a string; found 3. Write strings in quotes."),
         ({"time": {"dt": float("nan"), "steps": 1}}, "time.dt: must be a finite number; found NaN. "),

@@ -39,6 +39,8 @@ def test_another_size_lets_go_of_what_was_kept() -> None:
     assert not arena._kept and other.nbytes == 2 * 8 * 1024 * 1024
 
 
-def test_small_arrays_are_numpys() -> None:
-    small = arena.empty((3, 4), np.float32)
-    assert small.base is None and small.dtype == np.float32
+def test_small_arrays_do_not_come_from_the_pool() -> None:
+    del_me = arena.empty((3, 4), np.float32)
+    assert del_me.dtype == np.float32 and del_me.shape == (3, 4)
+    del del_me
+    assert not arena._kept.get(48)

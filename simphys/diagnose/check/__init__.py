@@ -11,9 +11,10 @@ from typing import Any
 
 from simphys.autograd import Tensor, runtime
 from simphys.autograd.errors import InputError
+from simphys.optimize.mapping import Map
 from simphys.rollout.inputs import Keep
 
-from .case import Case, Loss, random_weights
+from .case import Case, Loss, RandomWeights
 from .certificate import Certificate, Cost, Statement
 from .derivatives import check_derivatives, check_sub_steps, find_negligible
 from .localize import LOCAL, compute_states, localize
@@ -33,6 +34,7 @@ def check(
     keep: Keep | None = None,
     seed: int = 0,
     on_statement: OnStatement = ignore_statement,
+    each: Map = map,
 ) -> Certificate:
     """Prove the gradient of a rollout's loss with respect to every parameter, the initial state and the controls.
 
@@ -42,17 +44,18 @@ def check(
     The check compares the nested rollout, the fused one, the one fused step by step, two within memory budgets, and
     batches of two members. It compares adjoints with finite differences and tangents, over the horizon and for each
     sub-step. If nested and fused rollouts disagree, it compares each step by itself, to locate the first disagreement.
-    `on_statement` is called with each statement.
+    `on_statement` is called with each statement. `each` computes the finite differences of the leaves; for another
+    process the loss must be one that can be pickled.
     Errors: InputError in f32, in which finite differences are too coarse, and for a motion that blows up.
     """
     if runtime.settings().precision != "f64":
         remedy = "Start with precision f64; compare_modes works in f32, too."
         raise InputError("check", "finite differences need f64", runtime.settings().precision, remedy)
-    case = _case(model, params, state, steps, control, loss, keep, seed)
+    case = make_case(model, params, state, steps, control, loss, keep, seed)
     found = ModeComparison(case, seed=seed, on_statement=on_statement)
     findings = _nested(found)
     found.compare_others()
-    found.add(*check_derivatives(case, found.fused, seed=seed))
+    found.add(*check_derivatives(case, found.fused, seed=seed, each=each))
     at = sorted({steps // 4, steps // 2, 3 * steps // 4})
     found.add(*check_sub_steps(case, compute_states(case), at))
     hidden = find_negligible(case, found.fused)
@@ -77,14 +80,14 @@ def compare_modes(
 
     The arguments are those of `check`. Errors: InputError for a motion that blows up.
     """
-    case = _case(model, params, state, steps, control, loss, keep, seed)
+    case = make_case(model, params, state, steps, control, loss, keep, seed)
     found = ModeComparison(case, seed=seed, on_statement=on_statement)
     found.add(*found.compare_nested())
     found.compare_others()
     return _certificate(found, ())
 
 
-def _case(
+def make_case(
     model: Any,
     params: Any,
     state: Any,
@@ -94,8 +97,9 @@ def _case(
     keep: Keep | None,
     seed: int,
 ) -> Case:
+    """Make a case with leaves of its own; without a loss, that of a random combination of states."""
     if loss is None:
-        loss, keep = random_weights(seed), keep or [steps // 2, steps]
+        loss, keep = RandomWeights(seed), keep or [steps // 2, steps]
     return Case(model, params, state, control, steps, loss, keep or "all").with_own_leaves()
 
 

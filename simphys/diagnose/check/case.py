@@ -121,13 +121,14 @@ def gradients(loss: Tensor, leaves: dict[str, Tensor]) -> Arrays:
     }
 
 
-def random_weights(seed: int) -> Loss:
-    """Make a loss for a case without one: a random combination of the kept states and the last one."""
+@dataclass(frozen=True)
+class RandomWeights:
+    """Loss of a case without one: a random combination of the kept states and the last one."""
 
-    def loss(trajectory: Trajectory) -> Tensor:
-        random = np.random.default_rng(seed)
+    seed: int
+
+    def __call__(self, trajectory: Trajectory) -> Tensor:
+        random = np.random.default_rng(self.seed)
         seen = [getattr(s, name) for s in (trajectory.states, trajectory.final) for name in trajectory.final.names()]
         terms = [(x * random.standard_normal(x.shape).astype(x.dtype)).sum() for x in seen if x.size]
         return sum(terms[1:], terms[0])
-
-    return loss

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from simphys.autograd.look.html import html_table
 from simphys.rollout.budget import format_size
 
 DIFFERENCE = "adjoint = finite difference"
@@ -46,7 +47,7 @@ class Cost:
     note: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """Result of a check."""
 
@@ -65,6 +66,17 @@ class Certificate:
     def passed(self) -> bool:
         return all(statement.passed for statement in self.statements)
 
+    def __repr__(self) -> str:
+        failed = sum(not statement.passed for statement in self.statements)
+        end = f"{failed} of {len(self.statements)} statements failed" if failed else "proven"
+        return f"<Certificate over {self.horizon or 'the full horizon'}: {end}; print it to see all statements>"
+
+    def _repr_html_(self) -> str:
+        first, second, *rows = _statement_rows(self.statements, self.sizes)
+        heads = [" ".join(pair).strip() for pair in zip(first, second, strict=True)]
+        caption = repr(self)[1:].partition(";")[0]
+        return html_table(caption, heads, rows, numbers=range(1, len(heads)))
+
     def __str__(self) -> str:
         parts = [f"Gradient, over {self.horizon or 'the full horizon'}"]
         if self.smaller:
@@ -76,8 +88,24 @@ class Certificate:
         return "\n".join(parts)
 
 
+def join_certificates(found: Mapping[str, Certificate]) -> Certificate:
+    """Join the certificates of several experiments, by name; names of statements begin with that of the experiment."""
+    each = found.items()
+    return Certificate(
+        statements=tuple([replace(s, name=f"{name}: {s.name}") for name, own in each for s in own.statements]),
+        costs=tuple([replace(cost, mode=f"{name}: {cost.mode}") for name, own in each for cost in own.costs]),
+        sizes={f"{name}: {key}": size for name, own in each for key, size in own.sizes.items()},
+        findings=tuple([f"{name}: {text}" for name, own in each for text in own.findings]),
+        horizon="; ".join([f"{name}: {own.horizon}" for name, own in each]),
+    )
+
+
 def _statements(statements: Sequence[Statement], sizes: dict[str, float]) -> list[str]:
     """Format a table with a row for each name and a column for each statement; the last row holds the tolerances."""
+    return _table(_statement_rows(statements, sizes))
+
+
+def _statement_rows(statements: Sequence[Statement], sizes: dict[str, float]) -> list[list[str]]:
     columns = list(dict.fromkeys(statement.claim for statement in statements))
     cells = {(statement.name, statement.claim): _cell(statement) for statement in statements}
     heads = [column.partition(" = ") for column in columns]
@@ -87,7 +115,7 @@ def _statements(statements: Sequence[Statement], sizes: dict[str, float]) -> lis
         rows.append([name, size, *[cells.get((name, column), "") for column in columns]])
     least = [min(statement.tolerance for statement in statements if statement.claim == column) for column in columns]
     rows.append(["tolerance", "", *["bitwise" if t == 0 else f"{t:.0e}" for t in least]])
-    return _table(rows)
+    return rows
 
 
 def _cell(statement: Statement) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
-from simphys.autograd import Tensor
+from simphys.autograd import Tensor, runtime
 from simphys.autograd.proof.gradcheck import GradcheckError, GradcheckReport, gradcheck
+from simphys.optimize.mapping import Carried, Map
 from simphys.simulator import Arrays
 
 from .case import Case, Run
@@ -20,25 +22,31 @@ NEGLIGIBLE = 1e-8
 """Effect on the loss, relative to the largest, below which rounding hides it, as in a system without stress."""
 CANCELLED = ", where terms cancel: known to their rounding alone"
 """Note on a sub-step whose tangent agrees with its adjoint to no more than rounding of terms that cancel."""
+SPREAD = ", where finite differences agree to {:.0e}; the tangent decides"
+"""Note on a sub-step at a kink, or where its outputs have few digits."""
 
 
-def check_derivatives(case: Case, fused: Run, *, seed: int) -> Iterator[Statement]:
-    """Make statements about each leaf with a measurable effect on the loss."""
+def check_derivatives(case: Case, fused: Run, *, seed: int, each: Map = map) -> Iterator[Statement]:
+    """Make statements about each leaf with a measurable effect on the loss; `each` computes their differences."""
     hidden = find_negligible(case, fused)
-    for name, leaf in case.leaves().items():
-        if name in hidden:
-            continue
-        report = _report(case, name, leaf, seed)
-        worst = report.worst
-        # Finite differences prove nothing beyond their own spread.
-        plateau = worst.spread if worst.outcome != "failed" else 0.0
-        tolerance, note = report.tolerance, ""
-        if plateau > tolerance:
-            tolerance, note = plateau, f"finite differences agree to {plateau:.1e} at eps {worst.eps:.0e}"
-            note += "; the modes and the sub-steps decide" if plateau > COARSE else ""
-        yield Statement(name, DIFFERENCE, worst.error, tolerance, note)
-        if report.dot_product_error is not None:
-            yield Statement(name, TANGENT, report.dot_product_error, DOT)
+    names = [name for name in case.leaves() if name not in hidden]
+    compare = partial(_report, Carried(case), runtime.settings(), seed)
+    for name, report in zip(names, each(compare, names), strict=True):
+        yield from make_statements(name, report)
+
+
+def make_statements(name: str, report: GradcheckReport) -> Iterator[Statement]:
+    """Make the statements about one leaf from its comparison with finite differences."""
+    worst = report.worst
+    # Finite differences prove nothing beyond their own spread.
+    plateau = worst.spread if worst.outcome != "failed" else 0.0
+    tolerance, note = report.tolerance, ""
+    if plateau > tolerance:
+        tolerance, note = plateau, f"finite differences agree to {plateau:.1e} at eps {worst.eps:.0e}"
+        note += "; the modes and the sub-steps decide" if plateau > COARSE else ""
+    yield Statement(name, DIFFERENCE, worst.error, tolerance, note)
+    if report.dot_product_error is not None:
+        yield Statement(name, TANGENT, report.dot_product_error, DOT)
 
 
 def find_negligible(case: Case, fused: Run) -> list[str]:
@@ -56,7 +64,8 @@ def check_sub_steps(case: Case, states: Arrays, at: Iterable[int]) -> Iterator[S
             if not proof.own:
                 continue
             note = f"at step {t}, for {proof.by}"
-            statements = [Statement(proof.name, DIFFERENCE, proof.error, proof.tolerance, note)]
+            spread = SPREAD.format(proof.tolerance) if proof.tolerance > COARSE else ""
+            statements = [Statement(proof.name, DIFFERENCE, proof.error, proof.tolerance, note + spread)]
             if proof.tangent_error is not None:
                 rounded = note + CANCELLED if proof.tangent_tolerance > DOT else note
                 statements.append(Statement(proof.name, TANGENT, proof.tangent_error, proof.tangent_tolerance, rounded))
@@ -65,16 +74,24 @@ def check_sub_steps(case: Case, states: Arrays, at: Iterable[int]) -> Iterator[S
                 if known is None or statement.error / statement.tolerance > known.error / known.tolerance:
                     worst[statement.name, statement.claim] = statement
     for statement in worst.values():
-        is_plain = statement.passed and not statement.note.endswith(CANCELLED)
+        is_plain = statement.passed and statement.tolerance <= COARSE and not statement.note.endswith(CANCELLED)
         yield replace(statement, note="") if is_plain else statement
 
 
-def _report(case: Case, name: str, leaf: Tensor, seed: int) -> GradcheckReport:
+def _report(carried: Carried[Case], settings: runtime.Settings, seed: int, name: str) -> GradcheckReport:
+    case = carried.value
+
     def loss_of(value: Tensor) -> Tensor:
         # The other leaves require gradients, too, so that the kernels are those of the other modes.
         here = case.with_values({name: value})
         return here.loss(here.trajectory())
 
+    with runtime.using(settings):
+        return compare_differences(loss_of, case.leaves()[name], seed)
+
+
+def compare_differences(loss_of: Callable[[Tensor], Tensor], leaf: Tensor, seed: int) -> GradcheckReport:
+    """Compare a gradient with finite differences along a random direction."""
     try:
         return gradcheck(loss_of, (leaf,), mode="projected", repeats=1, seed=seed)
     except GradcheckError as error:

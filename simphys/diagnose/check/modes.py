@@ -37,7 +37,7 @@ class ModeComparison:
         self.costs: list[Cost] = []
         self._random = np.random.default_rng(seed)
         self._on_statement = on_statement
-        run(case)  # compile kernels before any run is timed
+        run(case, once=True)  # compile kernels before any run is timed
         self.fused = self._run("fused")
         self.sizes = {name: float(np.linalg.norm(g)) for name, g in self.fused.gradients.items()}
         self._scales = find_scales(case, self.fused)
@@ -65,7 +65,7 @@ class ModeComparison:
         """Compare one fused node per step with fused, over a part of the horizon."""
         steps = min(self.case.steps, PART)
         case = self.case if steps == self.case.steps else part(self.case, steps)
-        found, fused = run(case, mode="step"), run(case)
+        found, fused = run(case, mode="step"), run(case, once=True)
         self.costs.append(Cost("step", found.seconds, steps * part(case, 1).plan().predicted_bytes, steps))
         scales = find_scales(case, fused)
         for name, error in differences(found.results(), fused.results(), scales).items():
@@ -85,7 +85,7 @@ class ModeComparison:
         case = self.case
         values = {name: leaf.data for name, leaf in case.leaves().items()}
         others = {n: v * (1 + 1e-3 * self._random.standard_normal(v.shape)).astype(v.dtype) for n, v in values.items()}
-        other = run(case.with_values(_leaves(others)).with_own_leaves())
+        other = run(case.with_values(_leaves(others)).with_own_leaves(), once=True)
         both, found = _batch(case, values, others, shared=())
         for name, scale in self._scales.items():
             members = zip((both[name][0], both[name][1]), (self.fused, other), strict=True)
@@ -100,8 +100,8 @@ class ModeComparison:
         self.costs.append(Cost("batch of 2", found.seconds, found.bytes, case.steps))
         shared = tuple([name for name in case.params.names() if name in values])
         moved = {name: values[name] if name in shared else others[name] for name in values}
-        third = run(case.with_values(_leaves(moved)).with_own_leaves())
-        both, _ = _batch(case, values, others, shared=shared)
+        third = run(case.with_values(_leaves(moved)).with_own_leaves(), once=True)
+        both, _ = _batch(case, values, others, shared=shared, once=True)
         for name, scale in self._scales.items():
             if name in shared:
                 expected = self.fused.gradients[name] + third.gradients[name]
@@ -208,7 +208,9 @@ def _leaves(values: Arrays) -> dict[str, Tensor]:
     return {name: tensor(value, requires_grad=True) for name, value in values.items()}
 
 
-def _batch(case: Case, values: Arrays, others: Arrays, *, shared: tuple[str, ...]) -> tuple[Arrays, Run]:
+def _batch(
+    case: Case, values: Arrays, others: Arrays, *, shared: tuple[str, ...], once: bool = False
+) -> tuple[Arrays, Run]:
     """Run two members in one rollout; return results by name, [2, *shape] unless shared, and the run itself."""
     stacked = {n: values[n] if n in shared else np.stack([values[n], others[n]]) for n in values}
     losses: list[Array] = []
@@ -218,7 +220,7 @@ def _batch(case: Case, values: Arrays, others: Arrays, *, shared: tuple[str, ...
         losses[:] = [one.data for one in each]
         return each[0] + each[1]
 
-    found = run(replace(case.with_values(_leaves(stacked)), loss=loss))
+    found = run(replace(case.with_values(_leaves(stacked)), loss=loss), once=once)
     return {"loss": np.stack(losses), **found.gradients}, found
 
 

@@ -1,99 +1,180 @@
-"""Certificate of a scene, for its own loss, always in f64."""
+"""Certificate of a scene, for its own loss: proven in f64, and compared with what the scene's own settings give."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from simphys import scenefile as scene_files
-from simphys.autograd import Tensor, runtime, tensor
+from simphys.autograd import Tensor, no_grad, runtime, tensor
 from simphys.experiment.members import stack_members, take_members
 from simphys.experiment.scene import Scene, build_scene
 from simphys.experiment.terms import AT_END
+from simphys.optimize.mapping import Map
 from simphys.rollout import Trajectory
 
 from ..faults import blow_ups_as_input_errors
-from . import check
-from .case import Loss
-from .certificate import Certificate
-from .modes import OnStatement, ignore_statement
+from . import check, make_case
+from .beside import check_controls, check_sensor
+from .case import Case, Loss, run
+from .certificate import Certificate, Statement, join_certificates
+from .modes import OnStatement, differences, find_scales, ignore_statement
 
 EXACT = "runtime.precision=f64"
 
+ASKED = 1e-2
+"""Largest relative difference from f64 of a gradient in the precision and on the arch that a scene asks for.
+
+Rounding in f32, 6e-8, grows along the motion, and with chaos without a limit. A gradient that has lost all but two
+digits is taken for lost, whatever the reason.
+"""
+
 
 def check_file(
-    path: str | Path, overrides: Sequence[str] = (), *, seed: int = 0, on_statement: OnStatement = ignore_statement
+    path: str | Path,
+    overrides: Sequence[str] = (),
+    *,
+    seed: int = 0,
+    on_statement: OnStatement = ignore_statement,
+    each: Map = map,
 ) -> Certificate:
     """Check a scene file with the overrides in its section [check]; `overrides` take precedence over these.
 
+    The options are those of `check_scene`.
     Errors: ConfigError, InputError.
     """
     smaller = scene_files.load(path, overrides).check.overrides
-    exact = [EXACT]
-    if scene_files.load(path, overrides).runtime.arch in ("vulkan", "metal"):  # these have no f64
-        exact.append("runtime.arch=cpu")
-    config = scene_files.load(path, [*smaller, *overrides, *exact])
+    config = scene_files.load(path, [*smaller, *overrides])
     with runtime.keep_settings():
-        found = check_scene(build_scene(config), seed=seed, on_statement=on_statement)
+        found = check_scene(build_scene(config), seed=seed, on_statement=on_statement, each=each)
     return replace(found, smaller=tuple(smaller))
 
 
-def check_scene(scene: Scene, *, seed: int = 0, on_statement: OnStatement = ignore_statement) -> Certificate:
+def check_scene(
+    scene: Scene, *, seed: int = 0, on_statement: OnStatement = ignore_statement, each: Map = map
+) -> Certificate:
     """Check this scene with its loss or, if it has none, with a random combination of its states.
 
-    A batch of experiments is checked as one motion with the loss of all of them, or of the first ones if the section
-    [check] limits their number. A scene in f32 is built again in f64, with the values that it has; the settings before
-    come back in force. Errors: InputError for a motion that blows up.
+    A batch of members is checked as one motion with the loss of all of them, or of the first ones if the section
+    [check] limits their number. What enters beside the motion, such as a camera, or gain and delay of a sensor or a
+    measured input, is compared with finite differences, too. Several recordings are checked one after another. A scene
+    in f32 is built again in f64, with the values that it has, and proven so; then its gradient in f32, on the arch that
+    it asks for, is compared with that in f64. The settings before come back in force. `each` computes the finite
+    differences of the leaves, see `simphys.app.mapping.map_on`.
+    Errors: InputError for a motion that blows up.
     """
+    if scene.experiments:
+        return join_certificates(_check_each(scene.experiments, seed, on_statement, each))
     with runtime.keep_settings():
-        if scene.config.runtime.precision != "f64":
-            scene = _in_f64(scene)
-        scene.start_runtime()
-        return _check_scene(scene, seed, on_statement)
+        exact = scene if scene.config.runtime.precision == "f64" else _in_f64(scene)
+        exact.start_runtime()
+        found = _check_scene(exact, seed, on_statement, each)
+        if exact is scene:
+            return found
+        statements = _compare_asked(scene, exact, seed)
+    for statement in statements:
+        on_statement(statement)
+    return replace(found, statements=(*found.statements, *statements))
 
 
-def _check_scene(scene: Scene, seed: int, on_statement: OnStatement) -> Certificate:
-    scene = stack_members(take_members(scene, scene.config.check.members))
+def _check_each(
+    experiments: Sequence[Scene], seed: int, on_statement: OnStatement, each: Map
+) -> dict[str, Certificate]:
+    """Check each experiment; statements are passed on with its name."""
+    found = {}
+    for part in experiments:
+
+        def tell(one: Statement, name: str = part.name) -> None:
+            on_statement(replace(one, name=f"{name}: {one.name}"))
+
+        found[part.name] = check_scene(part, seed=seed, on_statement=tell, each=each)
+    return found
+
+
+def _check_scene(scene: Scene, seed: int, on_statement: OnStatement, each: Map) -> Certificate:
+    case = _case(scene, seed)
     with blow_ups_as_input_errors("check"):
-        return check(
-            scene.model,
-            scene.params,
-            scene.state,
-            steps=scene.steps,
-            control=scene.control(),
-            loss=_loss(scene),
+        found = check(
+            case.model,
+            case.params,
+            case.state,
+            steps=case.steps,
+            control=case.control,
+            loss=case.loss,
+            keep=case.keep,
             seed=seed,
             on_statement=on_statement,
+            each=each,
         )
+    beside = [*check_controls(scene, seed=seed)]
+    if isinstance(case.loss, _SceneLoss):
+        with no_grad():
+            motion = case.trajectory()
+        beside += check_sensor(case.loss.scene, motion, seed=seed)
+    statements, sizes = list(found.statements), dict(found.sizes)
+    for gradient, made in beside:
+        sizes[made[0].name] = float(np.linalg.norm(gradient))
+        for statement in made:
+            statements.append(statement)
+            on_statement(statement)
+    return replace(found, statements=tuple(statements), sizes=sizes)
+
+
+def _compare_asked(asked: Scene, exact: Scene, seed: int) -> list[Statement]:
+    """Compare the gradient in the precision and on the arch that a scene asks for with that in f64."""
+    exact.start_runtime()
+    case = _case(exact, seed)
+    proven = run(case, once=True)
+    scales = find_scales(case, proven)
+    asked.start_runtime()
+    chosen = runtime.settings()
+    with blow_ups_as_input_errors("check"):
+        found = run(_case(asked, seed), once=True)
+    errors = differences(found.results(), proven.results(), scales)
+    claim = f"{chosen.precision} on {chosen.arch} = f64"
+    return [Statement(name, claim, error, ASKED) for name, error in errors.items()]
+
+
+def _case(scene: Scene, seed: int) -> Case:
+    """The gradient that a scene asks for; without a loss, that of random weights."""
+    scene = stack_members(take_members(scene, scene.config.check.members))
+    return make_case(scene.model, scene.params, scene.state, scene.steps, scene.control(), _loss(scene), None, seed)
 
 
 def _loss(scene: Scene) -> Loss | None:
     terms = {term.kind for term in scene.config.loss.terms} - {"regularization"}
     if scene.partial:
         terms -= AT_END
-    if scene.observations is None and not terms:
-        return None
+    return None if scene.observations is None and not terms else _SceneLoss(scene)
 
-    def loss(trajectory: Trajectory) -> Tensor:
+
+@dataclass(frozen=True)
+class _SceneLoss:
+    """The loss of a scene as a function of a trajectory."""
+
+    scene: Scene
+
+    def __call__(self, trajectory: Trajectory) -> Tensor:
         # Targets may be relative to the start: use that of this trajectory, so that its gradient includes them.
-        start = scene.state.replace(**{n: getattr(trajectory.states, n)[0] for n in scene.state.names()})
-        return replace(scene, state=start).loss(trajectory)
-
-    return loss
+        first = {name: getattr(trajectory.states, name)[0] for name in self.scene.state.names()}
+        return replace(self.scene, state=self.scene.state.replace(**first)).loss(trajectory)
 
 
 def _in_f64(scene: Scene) -> Scene:
     """Build a scene again in f64, with its present values, horizon and measurement."""
+    scene.start_runtime()
     tables = scene_files.to_dict(scene.config)
     chosen = tables.setdefault("runtime", {})
     chosen["precision"] = "f64"
-    if chosen.get("arch") in ("vulkan", "metal"):
+    if runtime.settings().arch in ("vulkan", "metal"):  # these have no f64
         chosen["arch"] = "cpu"
     exact = build_scene(scene_files.from_dict(tables))
     changed: dict[str, Any] = {}
-    for part in ("params", "state", "controls"):
+    for part in ("params", "state", "controls", "sensor"):
         if getattr(exact, part) is not None:
             values = {name: tensor(array) for name, array in getattr(scene, part).arrays().items()}
             changed[part] = getattr(exact, part).replace(**values)

@@ -20,30 +20,12 @@ from simphys.simulator import Array, Arrays
 
 from .case import Case
 from .certificate import DOT
+from .sub_step import NUDGES, SubStep, compute_outputs, root_mean_square, round_inputs
 
-NUDGES = 4
-"""Number of changes of the inputs in their last digits by which rounding is measured."""
+DIGITS = 1e-6
+"""Tolerance between adjoints and finite differences that agree with each other."""
 UNCERTAIN = 1e-3
 """Largest rounding of a tangent that is accepted, relative to the adjoint; a larger spread is that of a kink."""
-
-
-@dataclass(frozen=True)
-class SubStep:
-    """Node of a step's graph."""
-
-    node: Context
-    inputs: tuple[Any, ...]
-    outputs: tuple[Tensor, ...]
-
-    @property
-    def name(self) -> str:
-        """Name of its Function."""
-        return self.node.name().removesuffix("Backward")
-
-    @property
-    def own(self) -> bool:
-        """True if its Function belongs to the simulator; False for an operation on Tensors."""
-        return not self.node.function.__module__.startswith("simphys.autograd")
 
 
 class _NodeRecorder(Observer):
@@ -69,7 +51,7 @@ class Step:
         values = dict(case.leaves())
         if "control" in values:
             values["control"] = Tensor(case.control.data[t])  # type: ignore[union-attr]
-        values |= {name: Tensor(np.ascontiguousarray(array)) for name, array in state.items()}
+        values |= {name: Tensor(np.array(array, order="C")) for name, array in state.items()}
         self.case = case.with_values(values).with_own_leaves()
         self.leaves = self.case.leaves()
         recorder = _NodeRecorder()
@@ -150,7 +132,7 @@ class Proof:
     by: str
     """Name of the input."""
     error: float
-    """Difference from finite differences, relative to the adjoint's size."""
+    """Difference from finite differences, relative to the adjoint's size, or to the smallest that they resolve."""
     tolerance: float
     tangent_error: float | None
     """Difference from the tangent, likewise; None for a Function without a jvp."""
@@ -173,54 +155,49 @@ class Proof:
 def prove(sub_step: SubStep, place: int, random: np.random.Generator) -> Proof:
     """Compare the adjoint of one input with finite differences, in a random direction and for random weights.
 
-    Outputs are weighted by the inverse of their size, so that each counts. Entries of an input that differ by orders of
-    magnitude, as masses of nodes do, are each perturbed in proportion. The tolerance allows for rounding of the
-    outputs, and for the spread of the finite differences, which is large at a kink of the motion. A derivative whose
-    terms cancel, such as that of a block at rest, differs from the tangent by their rounding: then the tolerance is
-    measured, by changes of the inputs in their last digits. The difference of a wrong rule is the same for all of them.
-    Differences below the rounding of the outputs count for nothing, as those of a derivative that is zero do.
+    Outputs are weighted by the inverse of their size (`output_sizes`), so that each counts. Entries of an input that
+    differ by orders of magnitude, as masses of nodes do, are each perturbed in proportion. A difference is relative to
+    the derivative, or to the smallest that rounding of the outputs leaves six digits of, if that is larger, as where a
+    derivative is zero. The tolerance allows for the spread of finite differences, large at a kink of the motion. A
+    derivative whose terms cancel, such as that of a block at rest, differs from the tangent by their rounding: then the
+    tolerance is measured, by changes of the inputs in their last digits. The difference of a wrong rule is the same for
+    all of them.
     """
 
-    outputs_of = functools.partial(_outputs, sub_step, sub_step.inputs, place)
+    outputs_of = functools.partial(compute_outputs, sub_step, sub_step.inputs, place=place)
     x = sub_step.inputs[place].detach().requires_grad_()
-    outputs = outputs_of(x)
+    outputs = outputs_of(value=x)
     smooth = [y.requires_grad for y in outputs]  # others, such as flags of active contacts, have no adjoint
     ys = list(compress(outputs, smooth))
-    seeds = [random.standard_normal(y.shape) / _root_mean_square(y.data) for y in ys]
+    sizes = compress(sub_step.output_sizes, smooth)
+    seeds = [random.standard_normal(y.shape) / size for y, size in zip(ys, sizes, strict=True)]
     adjoint = grad(ys, [x], seeds, retain_graph=True)[0].data
-    size = _root_mean_square(x.data)
+    size = root_mean_square(x.data)
     direction = random.standard_normal(x.shape) * (np.abs(x.data) if _is_of_many_sizes(x.data) else size)
 
     def change(h: float) -> Array:
         with no_grad():
-            moved = compress(outputs_of(Tensor(np.asarray(x.data + h * direction))), smooth)
+            moved = compress(outputs_of(value=Tensor(np.asarray(x.data + h * direction))), smooth)
         parts = [np.vdot(u, m.data - y.data) for u, m, y in zip(seeds, moved, ys, strict=True)]
         return np.asarray(sum(parts))
 
     found = derivative(change, EPS)
     scale = max(float(np.linalg.norm(adjoint)) * size, abs(float(found.value))) or 1.0
     noise = 100 * np.finfo("f8").eps * np.sqrt(sum(y.size for y in ys)) / float(found.step)
-    tolerance = max(1e-6, 10 * float(found.spread) / scale, noise / scale)
-    error = abs(float(np.vdot(adjoint, direction) - found.value)) / scale
+    measurable = max(scale, noise / DIGITS)
+    tolerance = max(DIGITS, 10 * float(found.spread) / measurable)
+    error = abs(float(np.vdot(adjoint, direction) - found.value)) / measurable
     if sub_step.node.function.jvp is None:
         return Proof(sub_step.name, sub_step.own, "", error, tolerance, None)
     difference = functools.partial(_tangent_difference, sub_step, place=place, seeds=seeds, direction=direction)
     own = difference(sub_step.inputs)
     tangent_error, tangent_tolerance = abs(own) / scale, DOT
     if tangent_error > DOT:
-        others = [difference(_round_inputs(sub_step.inputs, random)) for _ in range(NUDGES)]
+        others = [difference(round_inputs(sub_step.inputs, random)) for _ in range(NUDGES)]
         rounding = float(np.ptp([own, *others])) / scale
         faintest = 10 * np.finfo("f8").eps * np.sqrt(sum(y.size for y in ys)) / scale
         tangent_tolerance = max(DOT, min(10 * rounding, UNCERTAIN), faintest)
     return Proof(sub_step.name, sub_step.own, "", error, tolerance, tangent_error, tangent_tolerance)
-
-
-def _outputs(sub_step: SubStep, inputs: Sequence[Any], place: int, value: Tensor) -> list[Tensor]:
-    """Compute the outputs of a sub-step as functions of one of its inputs, which has the given value."""
-    given = [v.detach() if isinstance(v, Tensor) else v for v in inputs]
-    given[place] = value
-    found = sub_step.node.function.apply(*given)
-    return list(found) if isinstance(found, tuple) else [found]
 
 
 def _tangent_difference(
@@ -228,32 +205,16 @@ def _tangent_difference(
 ) -> float:
     """Return u.(J d) - (J^T u).d, for the derivative J by one of the inputs."""
     x = inputs[place].detach().requires_grad_()
-    ys = [y for y in _outputs(sub_step, inputs, place, x) if y.requires_grad]
+    ys = [y for y in compute_outputs(sub_step, inputs, place, x) if y.requires_grad]
     adjoint = grad(ys, [x], seeds, retain_graph=True)[0].data
     pushed = linearize(ys, [x])(direction)
     return float(sum(np.vdot(u, dy) for u, dy in zip(seeds, pushed, strict=True)) - np.vdot(adjoint, direction))
 
 
-def _round_inputs(inputs: Sequence[Any], random: np.random.Generator) -> list[Any]:
-    """Change all inputs that have derivatives in their last digits, so that other rounding errors follow."""
-    rounded: list[Any] = []
-    for value in inputs:
-        if isinstance(value, Tensor) and value.requires_grad:
-            digits = np.finfo(value.dtype).eps * random.choice([-1.0, 1.0], value.shape)
-            rounded.append(Tensor(np.asarray(value.data * (1 + digits), value.dtype)))
-        else:
-            rounded.append(value)
-    return rounded
-
-
-def _root_mean_square(values: Array) -> float:
-    return (float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0) or 1.0
-
-
 def _is_of_many_sizes(values: Array) -> bool:
     """True if a nonzero entry is smaller than a millionth of the root mean square."""
     sizes = np.abs(values[values != 0])
-    return bool(sizes.size and sizes.min() < 1e-6 * _root_mean_square(values))
+    return bool(sizes.size and sizes.min() < 1e-6 * root_mean_square(values))
 
 
 def _drop_adjoint(place: int) -> Any:

@@ -45,45 +45,30 @@ def health(
     _require_single(model, params, state)
     params, state = _leaves(params), _leaves(state)
     control = None if control is None else control.detach().requires_grad_()
-    dtype = state.tensors()[0].dtype
-    limit = float(np.finfo(dtype).max)
-    random = np.random.default_rng(seed)
+    eps, random = float(np.finfo(state.tensors()[0].dtype).eps), np.random.default_rng(seed)
     moving = _find_moving(model, params, state, control, random)
-    fault = None
     with np.errstate(all="ignore"):
-        try:
-            trajectory = rollout(model, params, state, steps=steps, control=control, keep_adjoint=True, limit=limit)
-        except BlowUp as error:
-            fault = forward_fault(model, params, state, control, error, limit=limit)
-            steps, loss = max(error.step - 1, 0), None
-            if steps == 0:
-                return _report_without_steps(model.dt, _eps(dtype), moving, fault)
-            control = None if control is None else control.detach()[:steps].detach().requires_grad_()
-            trajectory = rollout(model, params, state, steps=steps, control=control, keep_adjoint=True, limit=limit)
+        trajectory, control, fault = _simulate(model, params, state, control, steps)
+        if trajectory is None:
+            return _report_without_steps(model.dt, eps, moving, fault)
         for name, along in trajectory.states.arrays().items():
             moving[name] |= (along[2:] != along[1:2]).any(axis=0)  # include velocities that only an impact changes
         log_tangent = _compute_log_tangent(trajectory, state, moving, random)
-        chosen = loss or _make_random_weighting(trajectory, random)
+        chosen = loss if loss is not None and fault is None else _make_random_weighting(trajectory, random)
         value = chosen(trajectory)
-        gradients, entered = _differentiate(
-            value, trajectory, {**_tensors_by_name(state), **_tensors_by_name(params, control)}
-        )
+        starts, constants = _tensors_by_name(state), _tensors_by_name(params, control)
+        gradients, entered = _differentiate(value, trajectory, {**starts, **constants})
         adjoint = {name: getattr(trajectory.adjoint, name) for name in state.names()}
         if not all(np.isfinite(each).all() for each in (value.data, *entered.values())):
             fault = fault or loss_fault(chosen, trajectory, value.item())
         elif fault is None:
             fault = backward_fault(model, params, trajectory, adjoint, control, gradients)
-    logs = {name: log_norms(values[:, moving[name]]) for name, values in adjoint.items()}
-    typical = typical_sizes(logs)
-    level = combine_norms(logs, typical)
-    seeds = combine_norms({name: log_norms(values[:, moving[name]]) for name, values in entered.items()}, typical)
-    with np.errstate(invalid="ignore"):
-        log_growth = level - np.fmax.accumulate(seeds[::-1])[::-1]
-    times = np.arange(steps + 1) * model.dt
+    level, log_growth = _compute_log_growth(adjoint, entered, moving)
+    times = np.arange(len(level)) * model.dt
     return Health(
         dt=model.dt,
-        steps=steps,
-        eps=_eps(dtype),
+        steps=len(level) - 1,
+        eps=eps,
         loss=value.item(),
         adjoint=adjoint,
         moving=moving,
@@ -91,9 +76,7 @@ def health(
         rate=fit_rate(times, level[::-1]),
         log_tangent_growth=log_tangent,
         tangent_rate=None if log_tangent is None else fit_rate(times, log_tangent),
-        sensitivities=sensitivities(
-            trajectory, _tensors_by_name(state), _tensors_by_name(params, control), gradients, value.item()
-        ),
+        sensitivities=sensitivities(trajectory, starts, constants, gradients, value.item()),
         fault=fault,
         events=model.events(params.arrays(), trajectory.states.arrays(), None if control is None else control.data),
     )
@@ -102,8 +85,12 @@ def health(
 def scene_health(scene: Scene) -> Health:
     """Report the health of a scene's loss over its horizon; without a loss, of a random weighting of its last state.
 
-    A batch of experiments counts as one motion, whose fields have a batch axis in front.
+    A batch of members counts as one motion, whose fields have a batch axis in front. Errors: InputError for several
+    experiments.
     """
+    if scene.experiments:
+        remedy = "Call it with each of scene.experiments."
+        raise InputError("scene_health", "needs one experiment", f"{len(scene.experiments)} experiments", remedy)
     scene.start_runtime()
     scene = stack_members(scene)
 
@@ -117,8 +104,35 @@ def scene_health(scene: Scene) -> Health:
     return health(scene.model, scene.params, scene.state, steps=scene.steps, control=scene.control(), loss=chosen)
 
 
-def _eps(dtype: Any) -> float:
-    return float(np.finfo(dtype).eps)
+def _simulate(
+    model: Model, params: Any, state: Any, control: Tensor | None, steps: int
+) -> tuple[Trajectory | None, Tensor | None, Fault | None]:
+    """Simulate a motion, or its sound part if it blows up, with the control of that part; and say why it does.
+
+    There is no trajectory if the first step blows up.
+    """
+    limit = float(np.finfo(state.tensors()[0].dtype).max)
+    try:
+        whole = rollout(model, params, state, steps=steps, control=control, keep_adjoint=True, limit=limit)
+        return whole, control, None
+    except BlowUp as error:
+        fault = forward_fault(model, params, state, control, error, limit=limit)
+        sound = error.step - 1
+    if sound < 1:
+        return None, control, fault
+    control = None if control is None else control.detach()[:sound].detach().requires_grad_()
+    part = rollout(model, params, state, steps=sound, control=control, keep_adjoint=True, limit=limit)
+    return part, control, fault
+
+
+def _compute_log_growth(adjoint: Arrays, entered: Arrays, moving: Arrays) -> tuple[Array, Array]:
+    """Compute log of the adjoint's norm, and of its growth since it entered the motion, both [steps + 1]."""
+    logs = {name: log_norms(values[:, moving[name]]) for name, values in adjoint.items()}
+    typical = typical_sizes(logs)
+    level = combine_norms(logs, typical)
+    seeds = combine_norms({name: log_norms(values[:, moving[name]]) for name, values in entered.items()}, typical)
+    with np.errstate(invalid="ignore"):
+        return level, level - np.fmax.accumulate(seeds[::-1])[::-1]
 
 
 def _leaves(record: Any) -> Any:
@@ -130,7 +144,7 @@ def _tensors_by_name(record: Any, control: Tensor | None = None) -> dict[str, Te
     return named if control is None else {**named, "control": control}
 
 
-def _report_without_steps(dt: float, eps: float, moving: Arrays, fault: Fault) -> Health:
+def _report_without_steps(dt: float, eps: float, moving: Arrays, fault: Fault | None) -> Health:
     """Make the report on a motion whose very first step is not finite."""
     return Health(
         dt=dt,

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simphys.autograd.look.html import html_picture, html_text
 from simphys.simulator import Array, Arrays
 from simphys.simulator.events import Event
+from simphys.simulator.views import views
 
 from ..faults import Fault
 from .growth import Rate, log_norms
 from .sensitivity import Sensitivity
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Health:
     """Report on a gradient. The rows of arrays are the steps from the start to the end."""
 
@@ -46,6 +48,24 @@ class Health:
     """First NaN or inf, if there is one."""
     events: tuple[Event, ...] = ()
     """Events of the motion, where it is not smooth, in the order of time; empty if the model reports none."""
+
+    def __repr__(self) -> str:
+        rate = "unknown" if self.rate is None else f"{self.rate.value:.3g} 1/s"
+        return "\n".join(
+            [
+                f"Health of a gradient over {self.steps:,} steps of {self.dt:g} s: loss {self.loss:.6g}",
+                f"  growth of the adjoint, back from the end  {rate}",
+                f"  usable horizon                            {self.usable_steps:,} steps",
+                f"  without effect on the loss                {', '.join(self.vanishing) or 'nothing'}",
+                f"  events                                    {len(self.events)}",
+                f"  first value that is not finite            {self.fault or 'none'}",
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        parts = [html_text(repr(self))]
+        parts += [html_picture(views().plot_health(self), "the adjoint along time")] if self.steps else []
+        return "".join(parts)
 
     @property
     def times(self) -> Array:

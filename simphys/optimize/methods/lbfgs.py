@@ -13,6 +13,8 @@ import numpy as np
 from simphys.optimize.methods.convergence import decrease_left
 from simphys.optimize.problem import BadStart, Iterate, Outcome, StageProblem
 
+_CONVERGED = Outcome("converged", "the gradient or the last gain is below the tolerance")
+
 
 def lbfgs(problem: StageProblem) -> Outcome:
     """Minimize a loss by its gradient.
@@ -22,55 +24,16 @@ def lbfgs(problem: StageProblem) -> Outcome:
     """
     from scipy.optimize import minimize
 
-    loss, gradient = problem.value_and_gradient(problem.start)
-    if not np.isfinite(loss):
-        raise BadStart
-    problem.accept(problem.start, loss, gradient)
-    assert problem.last is not None
-    # scipy's test of the gain is relative to max(|loss|, 1). With the start's loss scaled to 2^20 by a power of two,
-    # it is relative to the loss down to a millionth of the start's, whatever the unit of the loss.
-    unit = float(2.0 ** (20 - np.round(np.log2(abs(loss))))) if loss != 0 else 1.0
-    origin, before = problem.last, problem.last
-    trials: dict[bytes, Iterate] = {}
-
-    def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        loss, gradient = problem.value_and_gradient(theta)
-        if not np.isfinite(loss):
-            loss, gradient = origin.loss + abs(float(origin.gradient @ (theta - origin.theta))), -origin.gradient
-        else:
-            trials[theta.tobytes()] = Iterate(theta.copy(), loss, gradient)
-        return loss * unit, gradient * unit
-
-    def report_iterate(theta: np.ndarray) -> None:
-        nonlocal origin, before
-        if not np.array_equal(theta, origin.theta):  # the line search may fall back to its origin
-            before = origin
-        origin = trials[theta.tobytes()]
-        trials.clear()
-        trials[theta.tobytes()] = origin
-        problem.accept(origin.theta, origin.loss, origin.gradient)
-        if is_stationary(origin):
-            raise StopIteration
-
-    # scipy's own test projects the step on the bounds, and so compares a length in theta with a tolerance of gradients:
-    # near a bound, any start would count as converged.
-    allowed = problem.tolerance * abs(loss)
-
-    def is_stationary(at: Iterate) -> bool:
-        """True if every component of the gradient is below the tolerance or held by a bound."""
-        out = ((at.theta <= problem.lower) & (at.gradient > 0)) | ((at.theta >= problem.upper) & (at.gradient < 0))
-        return bool(np.abs(np.where(out, 0.0, at.gradient)).max(initial=0.0) <= allowed)
-
-    converged = Outcome("converged", "the gradient or the last gain is below the tolerance")
-    if is_stationary(origin):
-        return converged
+    search = _Search(problem)
+    if search.is_stationary():
+        return _CONVERGED
     end = minimize(
-        objective,
+        search.evaluate,
         problem.start,
         jac=True,
         method="L-BFGS-B",
         bounds=list(zip(problem.lower, problem.upper, strict=True)),
-        callback=report_iterate,
+        callback=search.accept,
         options={
             "ftol": problem.tolerance,
             "gtol": 0.0,
@@ -78,17 +41,69 @@ def lbfgs(problem: StageProblem) -> Outcome:
             "maxfun": 100 * problem.iterations,
         },
     )
-    if is_stationary(origin):
-        return converged
-    left = decrease_left(problem, before, origin)
-    if end.status == 1:
-        return Outcome("iteration limit", f"stopped after {problem.index} iterations before it converged")
-    if end.status == 0 and (
-        problem.failed_trials == 0 or left <= 1e3 * problem.tolerance * max(abs(origin.loss), 1 / unit)
-    ):
-        return converged
-    if end.status != 0 and left <= problem.tolerance * abs(origin.loss):
-        return Outcome("converged", "no lower loss within rounding: the decrease left is below the tolerance")
-    if problem.failed_trials > 0:
-        return Outcome("failed", "stopped in front of a region where every trial blows up, with the loss still falling")
-    return Outcome("failed", "the line search found no lower loss: the gradient may be inexact or tolerance too small")
+    return _CONVERGED if search.is_stationary() else search.judge(end.status)
+
+
+class _Search:
+    """Loss and callback as scipy wants them, and the iterates of its line searches. Errors: BadStart."""
+
+    def __init__(self, problem: StageProblem) -> None:
+        loss, gradient = problem.value_and_gradient(problem.start)
+        if not np.isfinite(loss):
+            raise BadStart
+        problem.accept(problem.start, loss, gradient)
+        assert problem.last is not None
+        self.problem = problem
+        # scipy's test of the gain is relative to max(|loss|, 1). With the start's loss scaled to 2^20 by a power of
+        # two, it is relative to the loss down to a millionth of the start's, whatever the unit of the loss.
+        self.unit = float(2.0 ** (20 - np.round(np.log2(abs(loss))))) if loss != 0 else 1.0
+        self.allowed = problem.tolerance * abs(loss)
+        self.origin = self.before = problem.last
+        """The iterate from which the line search begins, and the one before."""
+        self.trials: dict[bytes, Iterate] = {}
+
+    def evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Compute the scaled loss and gradient; those of a wall for a failed trial."""
+        loss, gradient = self.problem.value_and_gradient(theta)
+        if not np.isfinite(loss):
+            origin = self.origin
+            loss, gradient = origin.loss + abs(float(origin.gradient @ (theta - origin.theta))), -origin.gradient
+        else:
+            self.trials[theta.tobytes()] = Iterate(theta.copy(), loss, gradient)
+        return loss * self.unit, gradient * self.unit
+
+    def accept(self, theta: np.ndarray) -> None:
+        """Report the end of a line search, and stop at a stationary one."""
+        if not np.array_equal(theta, self.origin.theta):  # the line search may fall back to its origin
+            self.before = self.origin
+        self.origin = origin = self.trials[theta.tobytes()]
+        self.trials = {theta.tobytes(): origin}
+        self.problem.accept(origin.theta, origin.loss, origin.gradient)
+        if self.is_stationary():
+            raise StopIteration
+
+    def is_stationary(self) -> bool:
+        """True if every component of the last iterate's gradient is below the tolerance or held by a bound.
+
+        scipy's own test projects the step on the bounds, and so compares a length in theta with a tolerance of
+        gradients: near a bound, any start would count as converged.
+        """
+        at, problem = self.origin, self.problem
+        out = ((at.theta <= problem.lower) & (at.gradient > 0)) | ((at.theta >= problem.upper) & (at.gradient < 0))
+        return bool(np.abs(np.where(out, 0.0, at.gradient)).max(initial=0.0) <= self.allowed)
+
+    def judge(self, status: int) -> Outcome:
+        """Make the outcome of a search that ended with scipy's `status`, not at a stationary iterate."""
+        problem, loss = self.problem, abs(self.origin.loss)
+        left = decrease_left(problem, self.before, self.origin)
+        if status == 1:
+            return Outcome("iteration limit", f"stopped after {problem.index} iterations before it converged")
+        if status == 0 and (problem.failed_trials == 0 or left <= 1e3 * problem.tolerance * max(loss, 1 / self.unit)):
+            return _CONVERGED
+        if status != 0 and left <= problem.tolerance * loss:
+            return Outcome("converged", "no lower loss within rounding: the decrease left is below the tolerance")
+        if problem.failed_trials > 0:
+            message = "stopped in front of a region where every trial blows up, with the loss still falling"
+            return Outcome("failed", message)
+        message = "the line search found no lower loss: the gradient may be inexact or tolerance too small"
+        return Outcome("failed", message)

@@ -7,6 +7,8 @@ steps at convergence from small steps towards a wall of failed trials.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from simphys.optimize.problem import BadStart, Outcome, StageProblem
@@ -37,42 +39,13 @@ def least_squares(problem: StageProblem) -> Outcome:
     """
     from scipy.optimize import least_squares as trf
 
-    start_residuals = problem.residuals(problem.start)
-    start_loss = _loss(start_residuals)
-    start_jacobian = problem.jacobian(problem.start)
-    if not np.isfinite(start_loss) or not np.isfinite(start_jacobian).all():
-        raise BadStart
-    # Scaling by a power of two brings the loss at the start, and the absolute tolerance on the gradient, to order one.
-    unit = float(2.0 ** -np.round(0.5 * np.log2(start_loss))) if start_loss > 0 else 1.0
-    blocked: list[bytes] = []
-    problem.accept(problem.start, start_loss, start_jacobian.T @ start_residuals)
-
-    def residuals(theta: np.ndarray) -> np.ndarray:
-        if theta.tobytes() in blocked:
-            return np.full_like(start_residuals, np.nan)
-        return problem.residuals(theta) * unit
-
-    def jacobian(theta: np.ndarray) -> np.ndarray:
-        """Compute the Jacobian and report the iterate: trf evaluates it at accepted points only."""
-        residual, matrix = problem.residuals(theta), problem.jacobian(theta)
-        if not np.isfinite(matrix).all():
-            blocked.append(theta.tobytes())
-            raise _Blocked
-        assert problem.last is not None
-        if np.array_equal(theta, problem.last.theta):
-            return matrix * unit
-        problem.accept(theta, _loss(residual), matrix.T @ residual)
-        if problem.exhausted:
-            raise _Exhausted
-        return matrix * unit
-
-    while len(blocked) <= _BLOCKED_LIMIT:
-        assert problem.best is not None
+    search = _Search(problem)
+    while len(search.blocked) <= _BLOCKED_LIMIT:
         try:
             end = trf(
-                residuals,
-                problem.best.theta,
-                jac=jacobian,
+                search.residuals,
+                problem.found.theta,
+                jac=search.jacobian,
                 bounds=(problem.lower, problem.upper),
                 method="trf",
                 x_scale="jac",
@@ -85,15 +58,56 @@ def least_squares(problem: StageProblem) -> Outcome:
             continue
         except _Exhausted:
             return Outcome("iteration limit", f"stopped after {problem.index} iterations before it converged")
+        return search.judge(end)
+    return Outcome("failed", f"the Jacobian was not finite at {len(search.blocked)} points")
+
+
+class _Search:
+    """Residuals and Jacobian as trf wants them, scaled, and what has happened so far. Errors: BadStart."""
+
+    def __init__(self, problem: StageProblem) -> None:
+        residuals = problem.residuals(problem.start)
+        loss, jacobian = _loss(residuals), problem.jacobian(problem.start)
+        if not np.isfinite(loss) or not np.isfinite(jacobian).all():
+            raise BadStart
+        self.problem, self.start_loss = problem, loss
+        # Scaling by a power of two brings the loss at the start, and the absolute tolerance on the gradient, to order
+        # one.
+        self.unit = float(2.0 ** -np.round(0.5 * np.log2(loss))) if loss > 0 else 1.0
+        self.blocked: list[bytes] = []
+        """Points at which the Jacobian is not finite."""
+        problem.accept(problem.start, loss, jacobian.T @ residuals)
+
+    def residuals(self, theta: np.ndarray) -> np.ndarray:
+        residual = self.problem.residuals(theta)
+        return np.full_like(residual, np.nan) if theta.tobytes() in self.blocked else residual * self.unit
+
+    def jacobian(self, theta: np.ndarray) -> np.ndarray:
+        """Compute the Jacobian and report the iterate: trf evaluates it at accepted points only."""
+        problem = self.problem
+        residual, matrix = problem.residuals(theta), problem.jacobian(theta)
+        if not np.isfinite(matrix).all():
+            self.blocked.append(theta.tobytes())
+            raise _Blocked
+        assert problem.last is not None
+        if np.array_equal(theta, problem.last.theta):
+            return matrix * self.unit
+        problem.accept(theta, _loss(residual), matrix.T @ residual)
+        if problem.exhausted:
+            raise _Exhausted
+        return matrix * self.unit
+
+    def judge(self, end: Any) -> Outcome:
+        """Make the outcome of trf's result."""
+        problem = self.problem
         if end.status == 0:
             return Outcome("iteration limit", f"stopped after {end.nfev} trials before it converged")
-        if problem.failed_trials > 0 and _decrease_left(problem, end.jac / unit, end.fun / unit) > _allowed_decrease(
-            problem, start_loss
-        ):
-            message = "stopped in front of a region where every trial blows up, with the loss still falling"
-            return Outcome("failed", message)
+        if problem.failed_trials > 0:
+            left = _decrease_left(problem, end.jac / self.unit, end.fun / self.unit)
+            if left > _allowed_decrease(problem, self.start_loss):
+                message = "stopped in front of a region where every trial blows up, with the loss still falling"
+                return Outcome("failed", message)
         return Outcome("converged", _REASONS[end.status])
-    return Outcome("failed", f"the Jacobian was not finite at {len(blocked)} points")
 
 
 def _loss(residuals: np.ndarray) -> float:

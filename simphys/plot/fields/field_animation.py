@@ -13,7 +13,15 @@ from matplotlib.figure import Figure
 
 from simphys.plot import style
 from simphys.plot.fields.grids import Frames, Plane, field_frames
-from simphys.plot.fields.images import Scale, draw_colorbar, draw_plane, label_axes, make_scale, proportion
+from simphys.plot.fields.images import (
+    Scale,
+    draw_colorbar,
+    draw_obstacle,
+    draw_plane,
+    label_axes,
+    make_scale,
+    proportion,
+)
 from simphys.plot.film import FRAMES, film, write_film
 from simphys.record import Recording
 
@@ -29,7 +37,12 @@ def field_animation(recording: Recording, path: str | Path, *, field: str | None
     The files are a GIF of up to 2 MB at `path`, and an MP4 beside it if ffmpeg is installed. Quantity, planes and
     colour scale are those of `snapshots`. Errors: NotRecorded if there is no such field.
     """
-    return write_film(_pictures(recording, field_frames(recording, field, FRAMES, "animation")), Path(path))
+    return write_film(draw_field(recording, field), Path(path))
+
+
+def draw_field(recording: Recording, field: str | None = None) -> Iterator[np.ndarray]:
+    """Draw the frames of the film of a field, [height, width, 3] each. Errors: NotRecorded without such a field."""
+    return _pictures(recording, field_frames(recording, field, FRAMES, "animation"))
 
 
 def _pictures(recording: Recording, frames: Frames) -> Iterator[np.ndarray]:
@@ -41,7 +54,7 @@ def _pictures(recording: Recording, frames: Frames) -> Iterator[np.ndarray]:
         if len(frames.planes[0].axes) == 1:
             panels, draw = _line(figure, frames.planes[0], scale, label)
         else:
-            panels, draw = _planes(figure, frames.planes, scale, label)
+            panels, draw = _planes(figure, frames, scale, label)
         moments = zip(frames.time, frames.pictures, strict=True)
         yield from film(figure, panels[0], [(moment, partial(draw, pictures)) for moment, pictures in moments])
 
@@ -55,7 +68,8 @@ def _line(figure: Figure, plane: Plane, scale: Scale, label: str) -> tuple[list[
     return [axes], lambda pictures: axes.plot(places, pictures[0], color=style.COLORS[0])
 
 
-def _planes(figure: Figure, planes: Sequence[Plane], scale: Scale, label: str) -> tuple[list[Axes], Draw]:
+def _planes(figure: Figure, frames: Frames, scale: Scale, label: str) -> tuple[list[Axes], Draw]:
+    planes = frames.planes
     width = WIDTH / len(planes)
     figure.set_layout_engine("compressed")
     figure.set_figheight(min(width * max(map(proportion, planes)), TALLEST) + 1.0)
@@ -64,6 +78,12 @@ def _planes(figure: Figure, planes: Sequence[Plane], scale: Scale, label: str) -
         label_axes(axes, plane, width)
         draw_plane(axes, plane, np.full([2, 2], np.nan), scale)
     draw_colorbar(figure, panels, scale, label, fraction=0.05)
-    return panels, lambda pictures: [
-        draw_plane(axes, plane, picture, scale) for axes, plane, picture in zip(panels, planes, pictures, strict=True)
-    ]
+
+    def draw(pictures: list[np.ndarray]) -> list[Artist]:
+        made: list[Artist] = []
+        for place, (axes, plane, picture) in enumerate(zip(panels, planes, pictures, strict=True)):
+            made.append(draw_plane(axes, plane, picture, scale))
+            made += draw_obstacle(axes, plane, frames.obstacle[place]) if frames.obstacle else []
+        return made
+
+    return panels, draw

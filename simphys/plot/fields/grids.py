@@ -16,6 +16,7 @@ MOST = 400
 """Largest number of pixels along an axis of a picture; if there are more cells, means over blocks are drawn."""
 BULK = 0.1
 """Number of values of a field per cell of the grid above which they are not drawn one by one."""
+OBSTACLE = "parameters/obstacle"
 REMEDY = "Only simulators of fields on a grid record one, with the motion."
 
 
@@ -41,7 +42,11 @@ class Plane:
     @property
     def labels(self) -> list[str]:
         """Labels of the axes."""
-        return [f"{style.AXIS_NAMES[axis]} [m]" for axis in self.axes]
+        return [f"{'depth' if self.is_depth(axis) else style.AXIS_NAMES[axis]} [m]" for axis in self.axes]
+
+    def is_depth(self, axis: int) -> bool:
+        """True for the axis that points downwards, the last one of a grid with depth."""
+        return self.grid.depth and axis == len(self.grid.cells) - 1
 
     def cut(self, values: np.ndarray) -> np.ndarray:
         """Take the visible part of values [*cells], in f32; means over blocks if there are more cells than pixels."""
@@ -107,6 +112,8 @@ class Frames:
     time: np.ndarray
     pictures: list[list[np.ndarray]]
     ended: str = ""
+    obstacle: tuple[np.ndarray, ...] = ()
+    """Signed distance to an obstacle in each plane [m], negative inside; () without an obstacle."""
 
 
 def read_grid(recording: Recording, picture: str) -> Grid:
@@ -114,7 +121,8 @@ def read_grid(recording: Recording, picture: str) -> Grid:
     style.require(recording, picture, ("grid",), REMEDY)
     about: dict[str, Any] = recording.attrs("grid")
     fields = dict(zip(about["fields"], about["units"], strict=True))
-    return Grid(cells=tuple(about["cells"]), spacing=about["spacing"], offset=about["offset"], fields=fields)
+    place = {"spacing": about["spacing"], "offset": about["offset"], "depth": bool(about.get("depth", False))}
+    return Grid(cells=tuple(about["cells"]), fields=fields, **place)
 
 
 def make_planes(grid: Grid) -> tuple[Plane, ...]:
@@ -190,7 +198,10 @@ def read_frames(recording: Recording, grid: Grid, chosen: Quantity, time: np.nda
     if not kept:
         raise style.NotRecorded("picture of fields", "needs a finite frame", "none", "Start the run with a smaller dt.")
     rows = np.array(kept)
-    return Frames(chosen, shown, rows, time[rows], pictures, style.describe_end(recording, time[: rows[-1] + 1], time))
+    ended = style.describe_end(recording, time[: rows[-1] + 1], time)
+    solid = recording[OBSTACLE] if OBSTACLE in recording and len(grid.cells) > 1 else None
+    around = () if solid is None or solid.shape != grid.cells else tuple(plane.cut(solid) for plane in shown)
+    return Frames(chosen, shown, rows, time[rows], pictures, ended, around)
 
 
 def field_frames(recording: Recording, field: str | None, count: int, picture: str) -> Frames:

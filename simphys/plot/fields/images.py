@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colorbar import Colorbar
@@ -15,10 +16,11 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
+from simphys.plot import style
 from simphys.plot.fields.grids import Plane
 
 SIGNED, UNSIGNED = "RdBu_r", "viridis"  # distinguishable with any colour vision
-MISSING = "#D0D0D0"
+MISSING, SOLID = "#D0D0D0", "#B8B8B8"
 FEW_CELLS = 0.1
 """Percentage of a picture's values at either end that are ignored by the scale if they are outliers."""
 FAR = 1.5
@@ -72,7 +74,7 @@ def draw_plane(axes: Axes, plane: Plane, picture: np.ndarray, scale: Scale, **op
     axes.set_facecolor(MISSING)
     axes.grid(visible=False)
     size = np.ptp(np.reshape(extent, (2, 2)), axis=1)
-    return axes.imshow(
+    image = axes.imshow(
         picture.T,
         origin="lower",
         extent=extent,
@@ -81,6 +83,19 @@ def draw_plane(axes: Axes, plane: Plane, picture: np.ndarray, scale: Scale, **op
         aspect="equal" if 1 / LONG < size[1] / size[0] < LONG else "auto",
         **options,
     )
+    if plane.is_depth(plane.axes[1]):
+        axes.set_ylim(extent[3], extent[2])
+    return image
+
+
+def draw_obstacle(axes: Axes, plane: Plane, distance: np.ndarray) -> list[Artist]:
+    """Fill the inside of an obstacle, whose signed distance is [across, up], and draw its outline."""
+    if not (distance < 0).any():
+        return []
+    where = [plane.places(axis) for axis in plane.axes]
+    low = float(distance.min()) - 1.0
+    inside = axes.contourf(*where, distance.T, levels=[low, 0.0], colors=[SOLID], zorder=3)
+    return [inside, axes.contour(*where, distance.T, levels=[0.0], colors=[style.INK], linewidths=0.9, zorder=4)]
 
 
 def draw_colorbar(figure: Figure | SubFigure, axes: list[Axes], scale: Scale, label: str, **options: Any) -> Colorbar:

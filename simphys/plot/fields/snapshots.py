@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib
@@ -10,7 +11,15 @@ from matplotlib.figure import Figure
 
 from simphys.plot import style
 from simphys.plot.fields.grids import Frames, field_frames
-from simphys.plot.fields.images import UNSIGNED, draw_colorbar, draw_plane, label_axes, make_scale, proportion
+from simphys.plot.fields.images import (
+    UNSIGNED,
+    draw_colorbar,
+    draw_obstacle,
+    draw_plane,
+    label_axes,
+    make_scale,
+    proportion,
+)
 from simphys.record import Recording
 
 SNAPSHOTS = 6
@@ -27,6 +36,13 @@ def snapshots(recording: Recording, path: str | Path | None = None, *, field: st
     whose ends are then pointed. Saved at `path` if given. Errors: NotRecorded if there is no such field.
     """
     frames = field_frames(recording, field, SNAPSHOTS, "snapshots")
+    if all(
+        np.array_equal(picture, first)
+        for each in frames.pictures
+        for picture, first in zip(each, frames.pictures[0], strict=True)
+    ):
+        remark = ", ".join([part for part in (frames.ended, "the same at all times") if part])
+        frames = replace(frames, rows=frames.rows[:1], time=frames.time[:1], pictures=frames.pictures[:1], ended=remark)
     with style.style():
         figure = style.new_figure(recording, 5.6, frames.ended)
         if len(frames.planes[0].axes) == 1:
@@ -71,6 +87,8 @@ def _draw_plane(figure: Figure, frames: Frames) -> None:
     scale = make_scale([picture for (picture,) in frames.pictures])
     for axes, moment, (picture,) in zip(panels.flat, frames.time, frames.pictures, strict=False):
         draw_plane(axes, plane, picture, scale)
+        for solid in frames.obstacle:
+            draw_obstacle(axes, plane, solid)
         label_axes(axes, plane, width)
         axes.set_title(f"t = {style.number(moment)} s")
         axes.label_outer()
@@ -91,7 +109,9 @@ def _draw_space(figure: Figure, frames: Frames) -> None:
     scale = make_scale([picture for pictures in frames.pictures for picture in pictures])
     for column, (moment, pictures) in enumerate(zip(frames.time, frames.pictures, strict=True)):
         panels[0, column].set_title(f"t = {style.number(moment)} s")
-        for axes, plane, picture in zip(panels[:, column], frames.planes, pictures, strict=True):
+        for place, (axes, plane, picture) in enumerate(zip(panels[:, column], frames.planes, pictures, strict=True)):
             draw_plane(axes, plane, picture, scale)
+            if frames.obstacle:
+                draw_obstacle(axes, plane, frames.obstacle[place])
             label_axes(axes, plane, width, first=column == 0)
     draw_colorbar(figure, list(panels.flat), scale, frames.quantity.label, fraction=0.05)

@@ -29,12 +29,17 @@ def fields(recording: Recording, path: str | Path | None = None) -> Figure:
     groups = [f"{style.FIELDS}/{name}" for name in names]
     recorded, *values = style.frames(recording, f"{groups[0]}/time", *(f"{group}/value" for group in groups))
     time, *values = style.sound_frames(recorded, *values)
+    kept = [place for place, each in enumerate(values) if np.any(each)]  # a force that is nowhere applied tells nothing
+    if not kept:
+        raise style.NotRecorded("picture 'fields'", "draws fields that are not 0 throughout", "none", "See the others.")
+    names, groups = [names[place] for place in kept], [groups[place] for place in kept]
+    values = [values[place] for place in kept]
     with style.style():
         figure = style.new_figure(recording, 0.6 + 2.5 * len(names), style.describe_end(recording, time, recorded))
         panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
         for axes, name, group, of in zip(panels, names, groups, values, strict=True):
             unit = style.unit_of(recording, f"{group}/value")
-            draw_elements(axes, time, of)
+            draw_elements(axes, time, of, style.names_of_field(recording, name))
             name_elements(axes, of.shape[1:])
             axes.set_ylabel(style.with_unit(name, unit))
             low, high = (style.number(bound(of)) for bound in (np.min, np.max))

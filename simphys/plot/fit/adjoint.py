@@ -39,6 +39,11 @@ def adjoint(recording: Recording, path: str | Path | None = None) -> Figure:
     time, *gradients = style.sound_frames(
         *style.frames(recording, "adjoint/time", *(f"adjoint/{name}" for name in names))
     )
+    kept = [place for place, gradient in enumerate(gradients) if np.any(gradient)]  # what is 0 tells nothing
+    if not kept and len(names) < len(held):
+        raise style.NotRecorded("picture 'adjoint'", "draws small fields", "only large ones", "See their snapshots.")
+    kept = kept or [0]
+    names, gradients = [names[place] for place in kept], [gradients[place] for place in kept]
     with style.style():
         figure = style.new_figure(recording, 0.6 + 2.5 * len(names))
         panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
@@ -55,20 +60,22 @@ def adjoint(recording: Recording, path: str | Path | None = None) -> Figure:
 
 def _draw(axes: Axes, recording: Recording, name: str, time: np.ndarray, gradient: np.ndarray) -> None:
     if style.is_of_bodies(recording, name):
-        free = style.free_nodes(recording, gradient.shape[1])
-        draw_components(axes, time, gradient, free)
+        free, names = style.free_nodes(recording, gradient.shape[1]), style.body_names(recording)
+        draw_components(axes, time, gradient, free, names)
         if name == "position":  # one legend for both
-            name_components(axes, free, gradient.shape[2])
+            name_components(axes, free, gradient.shape[2], names)
         if free.size:
             size = np.abs(gradient[:, free])
             frame, node, axis = map(int, np.unravel_index(size.argmax(), size.shape))
-            _say_largest(axes, name, size.max(), component_name(free[node], axis, gradient.shape[2]), time[frame])
+            where = component_name(int(free[node]), axis, gradient.shape[2], names)
+            _say_largest(axes, name, size.max(), where, time[frame])
     else:
-        draw_elements(axes, time, gradient)
+        bodies = style.names_of_field(recording, name)
+        draw_elements(axes, time, gradient, bodies)
         name_elements(axes, gradient.shape[1:])
         size = np.abs(gradient)
         frame, *index = map(int, np.unravel_index(size.argmax(), size.shape))
-        _say_largest(axes, name, size.max(), element_name(tuple(index), gradient.shape[1:]), time[frame])
+        _say_largest(axes, name, size.max(), element_name(tuple(index), gradient.shape[1:], bodies), time[frame])
 
 
 def _say_largest(axes: Axes, name: str, size: float, where: str, when: float) -> None:

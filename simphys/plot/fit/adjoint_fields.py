@@ -18,7 +18,15 @@ from simphys.plot.fields.grids import (
     read_frames,
     read_grid,
 )
-from simphys.plot.fields.images import UNSIGNED, draw_colorbar, draw_plane, label_axes, make_scale, proportion
+from simphys.plot.fields.images import (
+    UNSIGNED,
+    draw_colorbar,
+    draw_obstacle,
+    draw_plane,
+    label_axes,
+    make_scale,
+    proportion,
+)
 from simphys.plot.fit.adjoint import REMEDY
 from simphys.record import Recording
 
@@ -31,7 +39,8 @@ def adjoint_fields(recording: Recording, path: str | Path | None = None, *, fiel
 
     Each has a common colour scale for all times. A perturbation of the field at that moment and place, by one unit in a
     cell, changes the loss by this much (to first order). For vectors, the length of the gradient is drawn; for a space,
-    its middle plane. Saved at `path` if given. Errors: NotRecorded without such a field, or its gradient along time.
+    its middle plane. Saved at `path` if given. Errors: NotRecorded without such a field, or its gradient along time, or
+    if that is 0 throughout.
     """
     picture = "adjoint of fields"
     grid = read_grid(recording, picture)
@@ -41,6 +50,9 @@ def adjoint_fields(recording: Recording, path: str | Path | None = None, *, fiel
     time = recording["adjoint/time"][: recording.shape(shown.path)[0]]
     gradient = choose_adjoint_quantity(recording, grid, field)
     rows = [read_frames(recording, grid, each, time, MOMENTS) for each in (shown, gradient)]
+    if not any(np.any(picture) for pictures in rows[1].pictures for picture in pictures):
+        constraint, remedy = "needs a gradient that is not 0 throughout", "The loss does not depend on this field."
+        raise style.NotRecorded(f"picture {picture!r}", constraint, f"0 for {field}", remedy)
     with style.style():
         figure = style.new_figure(recording, 4.6)
         if len(grid.cells) == 1:
@@ -74,6 +86,8 @@ def _draw_planes(figure: Figure, rows: list[Frames]) -> None:
         scale = make_scale([pictures[0] for pictures in frames.pictures])
         for axes, moment, pictures in zip(line, frames.time, frames.pictures, strict=False):
             draw_plane(axes, plane, pictures[0], scale)
+            if frames.obstacle:
+                draw_obstacle(axes, plane, frames.obstacle[0])
             label_axes(axes, plane, width)
             axes.set_title(f"t = {style.number(moment)} s" if place == 0 else "")
             axes.label_outer()

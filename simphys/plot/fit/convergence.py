@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -46,6 +47,11 @@ def convergence(recording: Recording, path: str | Path | None = None) -> Figure:
             plain = recording["iterations/plain_loss"]
             above.plot(np.arange(plain.size), plain, color=style.COLORS[1], linewidth=1, label="without smoothing")
             style.legend_above(above)
+        best = _find_best(loss, stages)
+        if loss[-1] > loss[best]:
+            look: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": style.COLORS[1], "markersize": 9}
+            above.plot([best], loss[best], "o", label="best, the result", **look)
+            style.legend_above(above)
         above.set_title(summary, pad=20 if len(stages) > 1 else None)
         if len(stages) > 1:
             for piece, name in zip(stages, names, strict=True):
@@ -56,12 +62,20 @@ def convergence(recording: Recording, path: str | Path | None = None) -> Figure:
     return figure
 
 
+def _find_best(loss: np.ndarray, stages: list[slice]) -> int:
+    """Find the iterate of lowest loss in the last stage, which is the result."""
+    last = np.where(np.isfinite(loss[stages[-1]]), loss[stages[-1]], np.inf)
+    return stages[-1].start + int(last.argmin())
+
+
 def _summary(loss: np.ndarray, last_stage: str, stages: list[slice]) -> str:
-    first, last = style.number(loss[0]), style.number(loss[-1])
-    iterations = loss.size - len(stages)  # a stage's first row is its start
+    iterations, best = loss.size - len(stages), _find_best(loss, stages)  # a stage's first row is its start
+    first, lowest = style.number(loss[0]), style.number(loss[best])
+    worse = f", of iteration {best - len(stages) + 1}, and {style.number(loss[-1])} at the end"
+    remark = worse if loss[-1] > loss[best] else ""
     if len(stages) == 1:
-        return f"loss from {first} to {last} in {iterations} iterations"
-    return f"{last_stage}: loss {last}, after {iterations} iterations in {len(stages)} stages"
+        return f"loss from {first} to {lowest}{remark} in {iterations} iterations"
+    return f"{last_stage}: loss {lowest}{remark}, after {iterations} iterations in {len(stages)} stages"
 
 
 def _draw(axes: Axes, values: np.ndarray, stages: list[slice]) -> None:

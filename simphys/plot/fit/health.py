@@ -41,15 +41,15 @@ def health(
     with style.style():
         kinds = len(group_by_kind(found.events))
         heights = [*[2.3] * len(found.adjoint), 3.2, *[0.5 + ROW * kinds] * (kinds > 0)]
-        figure = Figure(figsize=(style.WIDTH, 0.6 + sum(heights)), layout="constrained")
+        figure = style.Picture(figsize=(style.WIDTH, 0.6 + sum(heights)), layout="constrained")
         remark = "" if found.fault is None else f"{found.fault.where} is not finite"
         if title or remark:
             figure.suptitle(": ".join([part for part in (title, remark) if part]), x=0.01, ha="left")
         panels = list(figure.subplots(len(heights), 1, sharex=True, height_ratios=heights))
         for axes, name in zip(panels, found.adjoint, strict=False):
             axes.set_title(f"by {name}")
-            unit = units.get(name) or "unit"
-            axes.set_ylabel(f"|∂loss/∂{name}|\n[loss / {f'({unit})' if '/' in unit else unit}]")
+            unit = units.get(name, "")
+            axes.set_ylabel(f"|∂loss/∂{name}|\n[{style.per_unit(unit)}]")
             _draw_field(axes, found, name, of_bodies=name in bodies)
         _draw_growth(panels[len(found.adjoint)], found)
         if found.events:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,7 +22,7 @@ GAP = 5.0
 """Distance of samples, in median distances, above which there is a gap between them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Channel:
     """Samples of one channel, without missing ones: time [N] s; the rest [N] in `unit`."""
 
@@ -35,6 +36,12 @@ class Channel:
     missing: int
     model_time: np.ndarray
     model: np.ndarray
+    held_out: tuple[np.ndarray, np.ndarray, np.ndarray]
+    """Time, measured and predicted values of the samples that the fit has not seen [M]."""
+    band: tuple[np.ndarray, np.ndarray]
+    """Time, and standard deviation of the prediction there; empty if not recorded."""
+    sampled: np.ndarray
+    """Time and limits [3, M] between which 95 % of the predictions of samples lie, less the fit's own; or empty."""
 
     @property
     def residual(self) -> np.ndarray:
@@ -46,9 +53,10 @@ class Channel:
 
     def gaps(self) -> list[tuple[float, float]]:
         """Find the intervals of time without samples."""
-        distance = np.diff(self.time)
+        time = np.sort(np.concatenate([self.time, self.held_out[0]]))
+        distance = np.diff(time)
         wide = np.flatnonzero(distance > GAP * np.median(distance)) if distance.size else ()
-        return [(self.time[i], self.time[i + 1]) for i in wide]
+        return [(time[i], time[i + 1]) for i in wide]
 
 
 def fit(recording: Recording, path: str | Path | None = None) -> Figure:
@@ -64,8 +72,14 @@ def fit(recording: Recording, path: str | Path | None = None) -> Figure:
     worst = sorted(channels, key=lambda c: np.mean((c.residual / c.sigma) ** 2), reverse=True)[:CHANNELS]
     shown = [channel for channel in channels if channel in worst]
     with style.style():
-        figure = style.new_figure(recording, 0.7 + 4.0 * len(shown) ** 0.9)
-        rows = figure.subplots(2 * len(shown), 1, sharex=True, squeeze=False, height_ratios=(2.2, 1) * len(shown))[:, 0]
+        columns = 1 if len(shown) <= 2 else 2
+        across = -(-len(shown) // columns)
+        figure = style.new_figure(recording, 0.7 + 4.0 * across**0.9)
+        figure.set_figwidth(style.WIDTH * (1 if columns == 1 else 1.6))
+        grid = figure.subplots(2 * across, columns, sharex=True, squeeze=False, height_ratios=(2.2, 1) * across)
+        for axes in grid.T.reshape(columns * across, 2)[len(shown) :].flat:
+            axes.remove()
+        rows = grid.T.reshape(-1)[: 2 * len(shown)]
         for channel, above, beneath in zip(shown, rows[::2], rows[1::2], strict=True):
             _draw_motion(above, channel)
             _draw_residuals(beneath, channel)
@@ -82,17 +96,37 @@ def _draw_motion(axes: Axes, channel: Channel) -> None:
     axes.set_title(f"{channel.label}: {channel.time.size} samples{missing}")
     _shade_gaps(axes, channel, label="no samples")
     axes.plot(channel.time, channel.measured, ".", color=style.COLORS[0], markersize=4, label="measured")
+    if channel.held_out[0].size:
+        axes.plot(*channel.held_out[:2], ".", color=style.COLORS[2], markersize=4, label="held out")
     axes.plot(channel.model_time, channel.model, color=style.COLORS[1], linewidth=1, label="model")
     axes.set_ylabel(style.with_unit(channel.field, channel.unit))
     style.legend_above(axes)
 
 
 def _draw_residuals(axes: Axes, channel: Channel) -> None:
-    reach = 1.2 * float(np.abs(channel.residual).max())
+    time, measured, predicted = channel.held_out
+    reach = 1.2 * float(np.abs(np.concatenate([channel.residual, measured - predicted])).max())
     axes.set_title(f"residual: RMSE {channel.rmse:.3g} {channel.unit}".rstrip())
     sigma = channel.sigma
-    axes.fill_between(channel.time, -sigma, sigma, color="#CFCFCF", linewidth=0, label="±σ of the weights")
+    axes.fill_between(channel.time, -sigma, sigma, color="#CFCFCF", linewidth=0, label="noise ±σ")
+    if channel.band[0].size:
+        moments, deviation = channel.band
+        axes.fill_between(
+            moments,
+            -2 * deviation,
+            2 * deviation,
+            color=style.COLORS[1],
+            alpha=0.5,
+            linewidth=0,
+            label="model ±2σ",
+        )
+    if channel.sampled.size:
+        moments, lower, upper = channel.sampled
+        axes.plot(moments, lower, color=style.INK, linewidth=0.9, linestyle=":", label="samples, 95 %")
+        axes.plot(moments, upper, color=style.INK, linewidth=0.9, linestyle=":")
     axes.plot(channel.time, channel.residual, ".", color=style.COLORS[0], markersize=3, label="measured − model")
+    if time.size:
+        axes.plot(time, measured - predicted, ".", color=style.COLORS[2], markersize=3, label="held out")
     _shade_gaps(axes, channel)
     axes.axhline(0, color=style.COLORS[1], linewidth=1)
     if reach > 0:
@@ -111,11 +145,23 @@ def _read(recording: Recording) -> list[Channel]:
     about = recording.attrs("observations")
     time, value, weight = (recording[f"observations/{name}"] for name in ("time", "value", "weight"))
     predicted = recording["fit/predicted"]
-    channels = []
+    channels: list[Channel] = []
+    of_state: Any = recording.attrs("fit").get("of_state", [True] * value.shape[1])
+    band = "bands/standard_deviation"
+    deviation = recording[band] if band in recording else np.zeros((0, value.shape[1]))
+    limits = [f"sampled_bands/{name}" for name in ("lower", "upper")]
+    sampled = np.zeros((3, 0, value.shape[1]))
+    if all(path in recording for path in limits):
+        away = [recording[path] - predicted for path in limits]
+        sampled = np.stack([np.broadcast_to(time[:, None], predicted.shape), *away])
+    path = "observations/validation_weight"
+    unseen = (recording[path] if path in recording else np.zeros_like(weight)) > 0
     described = [np.asarray(about[key]) for key in ("labels", "units", "fields")]
     for c, (label, unit, field, component) in enumerate(zip(*described, _components(about), strict=True)):
         there = (weight[:, c] > 0) & np.isfinite(predicted[:, c])
-        model_time, model = _model_line(recording, field, component, time, predicted[:, c])
+        model_time, model = time, predicted[:, c]
+        if of_state[c]:
+            model_time, model = _model_line(recording, field, component, time, predicted[:, c])
         channels.append(
             Channel(
                 label=str(label),
@@ -125,9 +171,12 @@ def _read(recording: Recording) -> list[Channel]:
                 measured=value[there, c],
                 predicted=predicted[there, c],
                 sigma=weight[there, c] ** -0.5,
-                missing=int((weight[:, c] == 0).sum()),
+                missing=int(((weight[:, c] == 0) & ~unseen[:, c]).sum()),
                 model_time=model_time,
                 model=model,
+                band=(time[: len(deviation)], deviation[:, c]),
+                sampled=sampled[:, :, c],
+                held_out=(time[unseen[:, c]], value[unseen[:, c], c], predicted[unseen[:, c], c]),
             )
         )
     return channels

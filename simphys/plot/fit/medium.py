@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,11 @@ def medium(recording: Recording, path: str | Path | None = None, *, unknown: str
     """Draw an unknown that is a field on the grid, by default the first one: at the start and the end of the search.
 
     The truth, if the scene has one, is drawn in the same scale. Beneath are the gradient of the loss at the start
-    and the end, each in its own scale and after smoothing for a smooth unknown, and the error of the result. For
-    vectors, the picture shows vorticity (in space length) and the length of the gradient; for a space, its three middle
-    planes. Saved at `path` if given. Errors: NotRecorded if there is no such unknown.
+    and the end, each in its own scale and after smoothing for a smooth unknown, the error of the result, and its
+    standard deviation if `simphys assess` has mapped it. For vectors, the picture shows vorticity (in space length) and
+    the length of the gradient; for a space, its three middle planes.
+
+    Saved at `path` if given. Errors: NotRecorded if there is no such unknown.
     """
     result = read_unknown_field(
         recording, next(iter(list_unknown_fields(recording)), "") if unknown is None else unknown, PICTURE
@@ -65,6 +68,8 @@ def _others(result: UnknownField) -> list[tuple[str, Quantity, np.ndarray]]:
     if result.truth is not None:
         away = quantity.compute(result.value, result.grid) - quantity.compute(result.truth, result.grid)
         drawn.append(("found \N{MINUS SIGN} truth", quantity, away))
+    if result.deviation is not None:
+        drawn.append(("standard deviation", replace(quantity, kind="length"), result.deviation))
     return drawn
 
 

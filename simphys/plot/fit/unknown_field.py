@@ -15,6 +15,7 @@ from simphys.scenefile import UnknownSection, flat_entries
 from simphys.simulator.grids import Grid
 
 NEEDS = ("unknowns/label", "unknowns/start", "unknowns/value", "iterations/theta", "grid")
+DEVIATION = "laplace/standard_deviation"
 REMEDY = "Only `simphys optimize` with an unknown field on a grid records it."
 
 
@@ -24,6 +25,7 @@ class UnknownField:
 
     errors: relative errors of start and value, |value - truth| / |truth|, if the truth is known.
     gradients: gradient of the loss by title, at the start and at the end.
+    deviation: standard deviation of the value, if it is recorded and the field one of numbers.
     """
 
     label: str
@@ -35,6 +37,7 @@ class UnknownField:
     truth: np.ndarray | None
     errors: tuple[float, float] | None
     gradients: dict[str, np.ndarray]
+    deviation: np.ndarray | None
 
 
 def list_unknown_fields(recording: Recording) -> list[str]:
@@ -65,6 +68,7 @@ def read_unknown_field(recording: Recording, label: str, picture: str) -> Unknow
     known = f"truth/{label}"
     truth = recording[f"{known}/truth"] if known in recording else None
     kind = "number" if base.ndim == len(grid.cells) else vector_kind(grid)
+    has_map = kind == "number" and DEVIATION in recording
     unit = unknown.unit or grid.fields[unknown.parameter]
     name = f"∂loss/∂{unknown.parameter}" + (", smoothed" if unknown.smooth else "")
     scale = unknown.scale or np.where(start == 0, 1.0, np.abs(start))
@@ -84,6 +88,7 @@ def read_unknown_field(recording: Recording, label: str, picture: str) -> Unknow
         truth=None if truth is None else whole(truth, base),
         errors=None if truth is None else (_error(start, truth), _error(value, truth)),
         gradients=gradients,
+        deviation=whole(recording[DEVIATION][where], np.full(base.shape, np.nan)) if has_map else None,
     )
 
 
@@ -145,23 +150,6 @@ def _stage(recording: Recording, row: int) -> str:
 
 
 def _gradient(recording: Recording, iteration: int) -> np.ndarray | None:
-    """Read the gradient of the loss in the optimizer's coordinates at an iteration, from the log of evaluations."""
-    theta = recording.row("iterations/theta", iteration)
-    by_frequency = "iterations/lowpass" in recording
-    value = recording["iterations/lowpass" if by_frequency else "iterations/horizon"][iteration]
-    group = f"evaluations/{'lowpass' if by_frequency else 'horizon'}_{value:g}"
-    row = _row_at(recording, f"{group}/value_and_gradient", theta)
-    if row is not None:
-        return recording.row(f"{group}/value_and_gradient/gradient", row)
-    of_jacobian, of_residuals = (_row_at(recording, f"{group}/{name}", theta) for name in ("jacobian", "residuals"))
-    if of_jacobian is None or of_residuals is None:
-        return None
-    jacobian = recording.row(f"{group}/jacobian/jacobian", of_jacobian)
-    return jacobian.T @ recording.row(f"{group}/residuals/residual", of_residuals)
-
-
-def _row_at(recording: Recording, table: str, theta: np.ndarray) -> int | None:
-    """Find the evaluation at theta, row by row."""
-    path = f"{table}/theta"
-    rows = range(recording.shape(path)[0]) if path in recording else ()
-    return next((row for row in rows if np.array_equal(recording.row(path, row), theta)), None)
+    """Read the gradient of the loss in the optimizer's coordinates at an iteration; None if it is not recorded."""
+    path = "iterations/gradient"
+    return recording.row(path, iteration) if path in recording else None

@@ -29,7 +29,7 @@ def draw_discs(figure: Figure, motion: Motion, recording: Recording) -> None:
     Discs with a target and discs that move at the start are coloured.
     """
     radius = recording[RADIUS]
-    corners = _table(recording)
+    corners = read_table(recording)
     low = (motion.position - radius[:, None]).min(axis=(0, 1)) if corners is None else corners[0]
     high = (motion.position + radius[:, None]).max(axis=(0, 1)) if corners is None else corners[1]
     margin = 0.03 * float((high - low).max())
@@ -44,21 +44,22 @@ def draw_discs(figure: Figure, motion: Motion, recording: Recording) -> None:
         axes.add_patch(
             Rectangle((low[0], low[1]), wide, tall, facecolor=CLOTH, edgecolor=CUSHION, linewidth=3, zorder=0)
         )
-    targets = _targets(recording, len(radius))
-    colors = _colors(motion, set(targets))
+    targets = read_targets(recording, len(radius))
+    colors = choose_colors(motion, set(targets))
     for disc, place in targets.items():
         axes.add_patch(Circle(tuple(place), radius[disc], color=POCKET, zorder=1))
     lines = LineCollection(list(np.moveaxis(motion.position, 1, 0)), colors=colors, linewidths=1.1, zorder=2)
     axes.add_collection(lines, autolim=False)
-    _draw(axes, motion.position[0], radius, colors, alpha=0.3, zorder=3)
-    _draw(axes, motion.position[-1], radius, colors, alpha=1.0, zorder=4)
+    draw_circles(axes, motion.position[0], radius, colors, alpha=0.3, zorder=3)
+    draw_circles(axes, motion.position[-1], radius, colors, alpha=1.0, zorder=4)
     if len(radius) <= NUMBERED:
         for disc, (x, y) in enumerate(motion.position[-1]):
             axes.text(x, y, str(disc), ha="center", va="center", fontsize=8, color=style.INK, zorder=5, clip_on=True)
     axes.set_title(_title(motion, targets))
 
 
-def _draw(axes: Axes, places: np.ndarray, radius: np.ndarray, colors: list[str], **look: Any) -> None:
+def draw_circles(axes: Axes, places: np.ndarray, radius: np.ndarray, colors: list[str], **look: Any) -> None:
+    """Draw discs at places [n, 2] to scale."""
     wide = 2 * radius
     circles: Any = {"units": "xy", "offsets": places, "offset_transform": axes.transData}
     axes.add_collection(
@@ -69,7 +70,8 @@ def _draw(axes: Axes, places: np.ndarray, radius: np.ndarray, colors: list[str],
     )
 
 
-def _colors(motion: Motion, targets: set[int]) -> list[str]:
+def choose_colors(motion: Motion, targets: set[int]) -> list[str]:
+    """Choose the colour of each disc: those with a target, and those that move at the start, stand out."""
     moving = np.linalg.norm(motion.velocity[0], axis=1) > 0
     few = moving.sum() < len(moving)
     return [
@@ -82,14 +84,14 @@ def _colors(motion: Motion, targets: set[int]) -> list[str]:
     ]
 
 
-def _table(recording: Recording) -> tuple[np.ndarray, np.ndarray] | None:
+def read_table(recording: Recording) -> tuple[np.ndarray, np.ndarray] | None:
     """Corners of the rectangle around the discs, if the scene has one."""
     scene: dict[str, Any] = recording.scene
     table = scene.get("table") or {}
     return (np.array(table["lower"]), np.array(table["upper"])) if {"lower", "upper"} <= set(table) else None
 
 
-def _targets(recording: Recording, count: int) -> dict[int, np.ndarray]:
+def read_targets(recording: Recording, count: int) -> dict[int, np.ndarray]:
     """Target positions of single discs at the end, from the loss."""
     scene: dict[str, Any] = recording.scene
     found: dict[int, np.ndarray] = {}

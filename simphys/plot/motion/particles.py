@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.patches import Polygon
+from matplotlib.patches import Patch, Polygon
 from matplotlib.ticker import MaxNLocator
 
 from simphys.plot import style
@@ -41,7 +42,8 @@ class View:
     """Motion projected to the picture.
 
     points [T, n, 2] of the particles, their distance from the viewer `away` [T, n], limits [2, 2] of the picture,
-    spacing of neighbours at the start, and group [n], the piece of material of each particle; None for one piece.
+    spacing of neighbours at the start, and group [n], the piece of material of each particle; None for one piece; names
+    of the pieces.
     """
 
     motion: Motion
@@ -52,6 +54,7 @@ class View:
     limits: np.ndarray
     spacing: float
     group: np.ndarray | None
+    names: Sequence[str]
     norm: Normalize
 
 
@@ -101,8 +104,16 @@ def read_view(recording: Recording) -> View:
         limits=_limits(points, around),
         spacing=_spacing(motion.position[0]),
         group=group,
+        names=_names(recording, group),
         norm=Normalize(0, float(speed.max()) or 1.0),
     )
+
+
+def _names(recording: Recording, group: np.ndarray | None) -> Sequence[str]:
+    """Name the pieces of material by the scene, or by their numbers."""
+    given = style.piece_names(recording)
+    count = 0 if group is None else int(group.max()) + 1
+    return [*given, *(f"piece {place}" for place in range(len(given), count))]
 
 
 def draw_walls(axes: Axes, view: View) -> None:
@@ -130,10 +141,15 @@ def draw_particles(axes: Axes, view: View, frame: int, scale: float) -> list[Art
 
 
 def draw_colorbar(figure: Figure | SubFigure, axes: list[Axes], view: View) -> None:
-    """Draw the colour bar of the particles, if they are coloured by speed."""
+    """Draw the colour bar of the particles, or the names of the pieces that colours stand for."""
     if view.group is None:
         label = style.with_unit("speed", view.motion.velocity_unit)
         figure.colorbar(ScalarMappable(view.norm, COLOR_MAP), ax=axes, label=label, fraction=0.05)
+        return
+    pieces = np.unique(view.group.astype(int))
+    if len(pieces) <= len(style.COLORS):
+        marks = [Patch(color=style.COLORS[piece % len(style.COLORS)], label=view.names[piece]) for piece in pieces]
+        axes[-1].figure.legend(handles=marks, loc="outside right upper", handlelength=1.0)
 
 
 def _draw_snapshots(figure: SubFigure, view: View, frames: np.ndarray, rows: int, columns: int, width: float) -> None:

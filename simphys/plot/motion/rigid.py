@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
+from matplotlib.ticker import MaxNLocator
 
 from simphys.plot import style
 from simphys.plot.components import draw_components, name_components
@@ -23,6 +24,7 @@ ORIENTATION = f"{style.FIELDS}/orientation"
 SNAPSHOTS = 6
 GROUND, HELD = "#DDDAD2", "#B8B8B8"
 PANEL_WIDTH, PANEL_HEIGHT, CURVES_HEIGHT = 7.6, 4.4, 2.2  # inch: of a row of snapshots, one of them at most, beneath
+TICK_WIDTH = 0.6  # inch, of a number below an axis, with a gap to the next
 AWAY = np.array([-np.cos(ELEVATION) * np.sin(AZIMUTH), np.cos(ELEVATION) * np.cos(AZIMUTH), -np.sin(ELEVATION)])
 """Direction away from the viewer, in space."""
 
@@ -53,20 +55,24 @@ def draw_rigid(figure: Figure, motion: Motion, recording: Recording) -> None:
 
     In space, bodies are seen from 20° above. A line in a disc shows its orientation. Targets of the loss are dashed.
     """
-    view = _read(motion, recording)
+    view = read_bodies(motion, recording)
     frames = np.unique(np.linspace(0, len(motion.time) - 1, SNAPSHOTS).round().astype(int))
     across, up = np.ptp(view.limits, axis=1)
     columns = min(len(frames), 6 if up > 1.6 * across else 3 if up > 0.4 * across else 2)
     rows = -(-len(frames) // columns)
-    height = rows * (float(np.clip(PANEL_WIDTH / columns * up / across, 0.7, PANEL_HEIGHT)) + 0.3) + 0.6
+    panel = float(np.clip(PANEL_WIDTH / columns * up / across, 0.7, PANEL_HEIGHT))
+    height = rows * (panel + 0.3) + 0.6
     figure.set_figheight(height + CURVES_HEIGHT)
     above, beneath = figure.subfigures(2, 1, squeeze=False, height_ratios=(height, CURVES_HEIGHT))[:, 0]
     panels = above.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for axes, frame in zip(panels.flat, frames, strict=False):
-        _draw_frame(axes, view, int(frame))
+        draw_bodies(axes, view, int(frame))
         axes.set_title(f"t = {style.number(motion.time[frame])} s")
         axes.set(aspect="equal", xlim=view.limits[0], ylim=view.limits[1])
         axes.grid(False)
+    wide = min(PANEL_WIDTH / columns, panel * across / up)
+    most = max(1, min(int(wide / TICK_WIDTH), 9))
+    panels[0, 0].xaxis.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10], min_n_ticks=min(most, 2)))
     for axes in panels.flat[len(frames) :]:
         axes.remove()
     names = ("x", "y") if motion.dim == 2 else ("across", "up")
@@ -75,13 +81,14 @@ def draw_rigid(figure: Figure, motion: Motion, recording: Recording) -> None:
     for axes in panels[:, 0]:
         axes.set_ylabel(style.with_unit(names[1], motion.position_unit))
     curves = beneath.subplots()
-    draw_components(curves, motion.time, motion.position, motion.free)
-    name_components(curves, motion.free, motion.dim)
+    draw_components(curves, motion.time, motion.position, motion.free, style.body_names(recording))
+    name_components(curves, motion.free, motion.dim, style.body_names(recording))
     curves.set(xlabel="time [s]", ylabel=style.with_unit("position", motion.position_unit))
     curves.set_title("centres of mass of the bodies")
 
 
-def _read(motion: Motion, recording: Recording) -> View:
+def read_bodies(motion: Motion, recording: Recording) -> View:
+    """Read all that pictures of rigid bodies need."""
     scene: dict[str, Any] = recording.scene
     time, turns = style.frames(recording, f"{ORIENTATION}/time", f"{ORIENTATION}/value")
     turns = turns[np.searchsorted(time, motion.time)]
@@ -130,7 +137,8 @@ def _targets(scene: dict[str, Any], last: np.ndarray) -> Iterator[tuple[int, np.
         yield body, place, wanted["orientation"].get(body, last[body])
 
 
-def _draw_frame(axes: Axes, view: View, frame: int) -> None:
+def draw_bodies(axes: Axes, view: View, frame: int) -> None:
+    """Draw planes, paths so far, bodies and targets at a frame."""
     motion, dim = view.motion, view.motion.dim
     for plane in view.planes:
         axes.add_patch(Polygon(_ground(*plane, view), facecolor=GROUND, edgecolor="none", zorder=0))

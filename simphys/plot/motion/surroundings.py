@@ -67,6 +67,28 @@ def read_surroundings(recording: Recording, time: np.ndarray) -> Surroundings:
     return Surroundings(walls, shapes, position[rows], rotation[rows])
 
 
+def find_ground(scene: dict[str, Any], dim: int) -> dict[str, Any] | None:
+    """Find the ground under nodes in a scene, at a height along the last axis."""
+    ground = (scene.get("environment") or {}).get("ground")
+    if not ground or dim < 2:
+        return None
+    return {"normal": np.eye(dim)[-1], "offset": ground.get("height", 0.0)}
+
+
+def find_turn(scene: dict[str, Any], dim: int) -> list[list[float]] | None:
+    """Find the rotation that brings gravity down in a scene with a ground, which is then seen as a slope."""
+    gravity: Any = (scene.get("environment") or {}).get("gravity")
+    if find_ground(scene, dim) is None or np.shape(gravity) != (dim,) or not np.any(gravity):
+        return None
+    up = -np.array(gravity, float) / np.linalg.norm(gravity)
+    last = np.eye(dim)[-1]
+    if up @ last > 1 - 1e-12 or up @ last < 1e-6:
+        return None
+    both = up + last  # two reflections: by the bisector, then by the last axis
+    turn = 2 * np.outer(last, up) - np.outer(both, both) / (1 + up @ last) + np.eye(dim)
+    return turn.tolist()
+
+
 def project(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Project positions to the picture [..., 2], with their distance [...]: a plane as it is, space in parallel."""
     if position.shape[-1] == 2:

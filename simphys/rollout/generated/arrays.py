@@ -9,6 +9,7 @@ import numpy as np
 
 from simphys.autograd import kernel, runtime
 from simphys.autograd.errors import InputError
+from simphys.autograd.kernels import device
 from simphys.autograd.kernels.runtime import ti
 from simphys.simulator import Array, Shape, arena
 from simphys.substep.program import Value
@@ -20,7 +21,16 @@ LARGEST = 2**31 - 1
 def to_device(array: Array, element: Shape) -> Any:
     """Bring an array to the device, with its elements along the first axis; on the CPU it is the same memory."""
     shaped = np.ascontiguousarray(array, runtime.real_dtype()).reshape(-1, *element)
-    return runtime.to_device(shaped, vector=len(element) == 1, matrix=len(element) == 2)
+    return device.to_device(shaped, axes=len(element))
+
+
+def make_zeros(count: int, element: Shape) -> Any:
+    """Make `count` elements of zeros on the device."""
+    if not runtime.settings().on_gpu:
+        return np.zeros((count, *element), runtime.real_dtype())
+    zeros = device.device_array((count,), element=element)
+    zeros.fill(0.0)
+    return zeros
 
 
 def to_memory(value: Value, array: Array) -> Any:
@@ -35,7 +45,10 @@ def as_elements(value: Value, array: Array) -> Array:
 
 
 def make_rows(value: Value, count: int, *, on_host: bool = False) -> Any:
-    """Allocate memory for `count` arrays of a value. Errors: InputError beyond the largest size."""
+    """Allocate memory for `count` arrays of a value; on a GPU it holds NaN, so that rows that nobody wrote show.
+
+    Errors: InputError beyond the largest size.
+    """
     if count * value.size > LARGEST:
         size = count * value.size * runtime.real_dtype().itemsize
         remedy = "Give the rollout a smaller memory budget, which splits it into segments."
@@ -43,8 +56,9 @@ def make_rows(value: Value, count: int, *, on_host: bool = False) -> Any:
     element = value.memory_element
     shape = (count * value.size // math.prod(element), *element)
     if runtime.settings().on_gpu and not on_host:
-        components = (element[0], element[1]) if len(element) == 2 else element[0] if element else None
-        return runtime.device_array(shape[:1], components=components)
+        rows = device.device_array(shape[:1], element=element)
+        rows.fill(math.nan)
+        return rows
     return arena.empty(shape, runtime.real_dtype())
 
 
@@ -67,8 +81,8 @@ def read_rows(rows: Any, value: Value, members: int, count: int, wanted: slice |
         numbers = np.arange(count, dtype=np.int32)[wanted]
         taken = make_rows(value, members * len(numbers))
         take = _copies(runtime.real(), value.memory_element).take
-        take(rows, value.memory_count, members, count, runtime.to_device(numbers), len(numbers), taken)
-        found = runtime.to_host(taken, (members, len(numbers), value.size))
+        take(rows, value.memory_count, members, count, device.to_device(numbers), len(numbers), taken)
+        found = device.to_host(taken, (members, len(numbers), value.size))
     if value.by_component:
         components = math.prod(value.element)
         swapped = found.reshape(*found.shape[:2], components, value.count).swapaxes(2, 3)

@@ -11,11 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from simphys.autograd import runtime
+from simphys.autograd.kernels import device
 from simphys.simulator import Array, Arrays, Engine, Model
 from simphys.substep.program import Program, Value
 
-from .arrays import as_elements, make_rows, put_first_row, read_rows, to_device
-from .kernels import FINISHED, PROBE, Loops
+from .arrays import as_elements, make_rows, make_zeros, put_first_row, read_rows, to_device
+from .kernels import FINISHED, ONCE, PROBE, Loops
 from .memory import ARRAY, Layout, Variant
 from .plan import Recorded
 from .repeated import Launch, Launches, RepeatedLaunch
@@ -85,7 +86,7 @@ class GeneratedEngine(Engine):
         gathers = self._choose_gathers(deterministic=deterministic)
         self._has_pieces = recorded.has_pieces
         pieces = self._choose_pieces()
-        batched = batch > 1 or self._has_pieces  # one text for any batch, so that results are equal to the last bit
+        batched = batch > 1 or bool(own) or self._has_pieces  # one text for any batch: results are equal to the bit
         options: Any = {"alike": self._alike, "pieces": pieces}
         variant = Variant(batched=batched, own=frozenset(own), gathers=gathers, **options)
         zeros = self._find_zeros()
@@ -218,6 +219,8 @@ class GeneratedEngine(Engine):
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         dense = next(iter(adjoint.values())).shape[1] > 1
+        checked = [op for op in self._program.ops if op.pattern.checks_adjoints]
+        sound = bool(checked) and all([np.isfinite(values).all() for values in adjoint.values()])
         adjoint = {name: values for name, values in adjoint.items() if name not in self._empty}
         self._layout, loops = self._plan.adjoint(dense=dense)
         layout = self._layout
@@ -234,14 +237,16 @@ class GeneratedEngine(Engine):
         launches.run(first, self._intervals(0, steps), backward=True)
         self._finish("adjoint")
         for name, values in adjoint.items():
-            last = runtime.to_host(running[f"adj_{name}"], values[:, 0].shape)
+            last = device.to_host(running[f"adj_{name}"], values[:, 0].shape)
             if not dense:
                 values[:, 0] = last
                 continue
-            found = runtime.to_host(given[f"dense_{name}"], values.shape)
+            found = device.to_host(given[f"dense_{name}"], values.shape)
             if not np.shares_memory(found, values):
                 values[...] = found
             values[:, 0] += last
+        for op in checked if sound else ():
+            op.pattern.check_adjoints(op, [values[:, 0] for values in adjoint.values()])
 
     def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:
         program, real = self._program, runtime.real_dtype()
@@ -291,10 +296,10 @@ class GeneratedEngine(Engine):
         """Read the adjoint sums of needed parameters, of results of the prologue, and of the control: [B, *shape]."""
         found: Arrays = {}
         if "control" in self._needs:
-            found["control"] = runtime.to_host(sums["adj_control"], (self._batch, *self._shapes["control"])).copy()
+            found["control"] = device.to_host(sums["adj_control"], (self._batch, *self._shapes["control"])).copy()
         layout = self._layout
         host = {
-            name: runtime.to_host(sums[name], (self._batch, layout.parts[name], *layout.elements[name]))
+            name: device.to_host(sums[name], (self._batch, layout.parts[name], *layout.elements[name]))
             for name in layout.parts
             if name.startswith("sums")
         }
@@ -312,28 +317,31 @@ class GeneratedEngine(Engine):
         if self._sums is None:
             self._sums = self._parts(layout, "sums")
             if "control" in self._planned:
-                zeros = np.zeros((self._batch, *self._shapes["control"]), runtime.real_dtype())
-                self._sums["adj_control"] = to_device(zeros, layout.elements["adj_control"])
+                element, size = layout.elements["adj_control"], self._batch * math.prod(self._shapes["control"])
+                self._sums["adj_control"] = make_zeros(size // math.prod(element), element)
         return self._sums
 
     def _make_workspace(self, layout: Layout) -> dict[str, Any]:
         """Make the workspace of the forward or the adjoint pass, or take that which they share."""
         if not self._plan.shares_workspace:
             return self._parts(layout, "work")
-        largest, real = self._plan.adjoint_layout(dense=False), runtime.real_dtype()
+        largest = self._plan.adjoint_layout(dense=False)
         for name, size in layout.parts.items():
             room = self._batch * max(size, largest.parts.get(name, 0))
             if name.startswith("work") and (name not in self._workspace or self._workspace[name].shape[0] < room):
-                element = layout.elements[name]
-                self._workspace[name] = to_device(np.zeros((room, *element), real), element)
+                self._workspace[name] = make_zeros(room, layout.elements[name])
         return {name: array for name, array in self._workspace.items() if name in layout.parts}
 
     def _parts(self, layout: Layout, kind: str) -> dict[str, Any]:
         """Make zeros for the arrays of the workspace, or of the adjoint sums."""
-        real, found = runtime.real_dtype(), {}
+        found = {}
         for name, size in layout.parts.items():
             if name.startswith(kind):
-                found[name] = _bring(np.zeros((self._batch * size, *layout.elements[name]), real), name, layout)
+                count, element = self._batch * size, layout.elements[name]
+                if name in layout.in_loops:
+                    found[name] = make_zeros(count, element)
+                else:
+                    found[name] = np.zeros((count, *element), runtime.real_dtype())
         return found
 
     def _intervals(self, start: int, steps: int, *, in_loops: bool | None = None) -> list[tuple[int, int]]:
@@ -347,7 +355,7 @@ class GeneratedEngine(Engine):
         """Bind stages to their arguments; `inputs` [elements, *element] are those besides parameters and constants."""
         finished = None
         if any([isinstance(stage, Loops) and FINISHED in stage.names for stage in stages]):
-            finished = runtime.to_device(np.zeros(self._batch, np.int32))
+            finished = device.to_device(np.zeros(self._batch, np.int32))
             given = {**given, FINISHED: finished, PROBE: 2}
         return Launches([self._bind_stage(stage, given, inputs) for stage in stages], finished)
 
@@ -361,16 +369,17 @@ class GeneratedEngine(Engine):
         known = {
             **{name: self._on_device(name) for name in self._inputs if f"{ARRAY}{name}" in loops.names},
             **{name: to_device(array, array.shape[1:]) for name, array in inputs.items()},
-            **{name: runtime.to_device(array, vector=array.ndim > 1) for name, array in loops.relations.items()},
+            **loops.relations_on_device(),
             **loops.numbers,
             "members": self._batch,
             "steps": self._steps,
+            ONCE: 1,
             "tasks": self._batch if chosen.on_gpu else tasks,
             "pieces": TASKS_PER_THREAD * chosen.threads,
             **given,
         }
         known |= loops.find_offsets(known)
-        loops.packing.bring(known, {**self._inputs, **inputs})
+        loops.packing.bring(known, {**self._inputs, **inputs, **loops.relations})
         arguments = tuple([known[name.removeprefix(ARRAY)] for name in loops.names])
         return RepeatedLaunch(loops.kernel, arguments, often=self._plan.key.variant.gathers)
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
 from simphys.autograd import runtime
+from simphys.autograd.kernels.device import to_device
 from simphys.autograd.kernels.launch import Kernel
 from simphys.substep.action import TIME, element_name
+from simphys.substep.schedule import Group
 from simphys.substep.text import (
     SPREAD,
     acts_on_whole,
     domains_of,
     indent,
     index_type,
+    keeps_order,
     launch_lines,
     loop_lines,
     make_kernel,
@@ -26,6 +29,7 @@ from simphys.substep.text import (
 from .memory import ARRAY, Layout, Variant
 from .packing import Packing, pack
 from .passes import Pass
+from .registers import Unrolled, unroll
 
 LAUNCH = {"first": "i32", "begin": "i32", "end": "i32"}
 """Arguments that change from launch to launch: the step of the segment's first row, and the rows to go through."""
@@ -35,6 +39,8 @@ FINISHED = "finished"
 """Array with the row that each batch member has come to."""
 PROBE = "probe"
 """Rounds of a loop that shows whether the driver still lets loops go to their ends."""
+ONCE = "once"
+"""The number 1, which the compiler does not know: what stands in a loop of so many rounds is a step by itself."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,17 @@ class Loops:
     packing: Packing
     offsets: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Arguments that are parts of offsets: (expression, variable whose factor they are, or "" for the rest)."""
+    brought: dict[Any, dict[str, Any]] = field(default_factory=dict)
+    """Index arrays on the device, by the session in force, which all rollouts share."""
+
+    def relations_on_device(self) -> dict[str, Any]:
+        """Bring the index arrays to the device, once."""
+        session = runtime.session()
+        if session not in self.brought:
+            self.brought.clear()  # those of another program have ended with it
+            each = self.relations.items()
+            self.brought[session] = {name: to_device(array, axes=array.ndim - 1) for name, array in each}
+        return self.brought[session]
 
     def find_offsets(self, known: Mapping[str, Any]) -> dict[str, int]:
         """Compute these arguments from sizes by name."""
@@ -76,20 +93,27 @@ def build_kernel(
     inputs: Collection[str],
     parallel: bool,
     backward: bool = False,
+    in_loops: bool = False,
 ) -> Loops:
-    """Write and compile a pass; `inputs` are the arrays that no pass writes."""
+    """Write and compile a pass; `inputs` are the arrays that no pass writes.
+
+    A step of few elements is written out, see registers.py, unless it is to stay `in_loops`.
+    """
     if variant.gathers:
         cpu = not runtime.settings().on_gpu
         options = {"parallel": parallel, "batched": variant.batched, "cpu": cpu}
         launched = [launch_lines(group, layout.places, layout.offsets, **options) for group in run.all_groups]
         body = expand_time([line for lines in launched for line in lines], ["for _ in range(1):"])
     else:
-        body = _time_loop(run, layout, variant, parallel=parallel, backward=backward)
+        text = None if in_loops else unroll(run, layout, find_integers(run, layout), backward=backward)
+        body = _time_loop(text, run, layout, variant, parallel=parallel, backward=backward)
     numbers = {n: number for n, number in sorted(run.scope.numbers.items()) if uses_name(body, n)}
     relations = {n: array for n, array in sorted(run.scope.relations.items(), key=_name) if uses_name(body, n)}
     integers = find_integers(run, layout)
     used = [array for array in layout.elements if uses_name(body, f"{ARRAY}{array}")]
-    others = [n for n in ("rows", "dense_rows", "steps", "members", "tasks", "pieces", PROBE) if uses_name(body, n)]
+    others = [
+        n for n in ("rows", "dense_rows", "steps", "members", "tasks", "pieces", PROBE, ONCE) if uses_name(body, n)
+    ]
     integers = {n: size for n, size in sorted(integers.items()) if uses_name(body, n)}
     parameters = {
         **{f"{ARRAY}{array}": f"array_{element_name(layout.elements[array])}" for array in used},
@@ -100,12 +124,11 @@ def build_kernel(
     }
     packing = Packing()
     if runtime.settings().on_gpu:
-        body, parameters, packing = pack(body, parameters, layout, inputs)
+        body, parameters, packing = pack(body, parameters, layout, inputs, relations)
     reduced = acts_on_whole(run.groups)
     functions = {n: function for n, function in sorted(run.scope.functions.items(), key=_name) if uses_name(body, n)}
-    kernel = make_kernel(
-        name, {**parameters, **LAUNCH}, body, functions, runtime.real(), reduced=reduced, alike=variant.alike
-    )
+    chosen: Any = {"reduced": reduced, "alike": variant.alike, "exact": keeps_order(run.all_groups)}
+    kernel = make_kernel(name, {**parameters, **LAUNCH}, body, functions, runtime.real(), **chosen)
     return Loops(kernel, tuple(parameters), {**numbers, **integers}, relations, packing)
 
 
@@ -120,12 +143,17 @@ def find_integers(run: Pass, layout: Layout) -> dict[str, int]:
     return found | layout.sizes | layout.starts | {f"size_{array}": size for array, size in layout.parts.items()}
 
 
-def _time_loop(run: Pass, layout: Layout, variant: Variant, *, parallel: bool, backward: bool) -> list[str]:
-    """Write the loops over batch members and time around those of a step."""
-    step, later = (
-        [line for group in groups for line in loop_lines(group, layout.places)] for groups in (run.groups, run.deferred)
-    )
-    used = {name: text for name, text in layout.offsets.items() if uses_name([*step, *later], name)}
+def _time_loop(
+    text: Unrolled | None, run: Pass, layout: Layout, variant: Variant, *, parallel: bool, backward: bool
+) -> list[str]:
+    """Write the loops over batch members and time around those of a step, or around its text."""
+    if text is None:
+        text = Unrolled(step=_loops(run.groups, layout))
+    else:
+        text.step = [f"for _ in range({ONCE}):", *indent(text.step)]
+    step, later = text.step, _loops(run.deferred, layout)
+    everywhere = [*text.before, *step, *text.after, *later]
+    used = {name: offset for name, offset in layout.offsets.items() if uses_name(everywhere, name)}
     fixed = [f"{name} = {text}" for name, text in used.items() if not uses_name([text], "t")]
 
     def moving(lines: list[str]) -> list[str]:
@@ -135,7 +163,7 @@ def _time_loop(run: Pass, layout: Layout, variant: Variant, *, parallel: bool, b
         time = ["for back in range(end - begin):", "    t = end - 1 - back"]
     else:
         time = ["for t in range(begin, end):"]
-    member = [*fixed, *time, *indent([*moving(step), *step])]
+    member = [*fixed, *text.before, *time, *indent([*moving(step), *step]), *text.after]
     member += expand_time(later, [*time, *indent(moving(later))])
     if runtime.settings().on_gpu:
         member = _note_progress(member, time, backward=backward)
@@ -152,6 +180,10 @@ def _time_loop(run: Pass, layout: Layout, variant: Variant, *, parallel: bool, b
         "        for member in range(task * members // tasks, (task + 1) * members // tasks):",
         *indent(member, 3),
     ]
+
+
+def _loops(groups: Sequence[Group], layout: Layout) -> list[str]:
+    return [line for group in groups for line in loop_lines(group, layout.places)]
 
 
 def _note_progress(member: list[str], time: list[str], *, backward: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""Arguments of kernels on a GPU: integers share an array, and so do inputs where a driver binds too few arrays."""
+"""Arguments of kernels on a GPU: integers share an array, and so do inputs and index arrays if a driver binds few."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import runtime
+from simphys.autograd.kernels import device
 from simphys.autograd.kernels.packing import ARCHS, BINDINGS
 from simphys.simulator import Array
 from simphys.substep.action import element_name
@@ -37,15 +38,21 @@ class Packing:
             lengths = [len(inputs[member]) for member in members]
             starts = itertools.accumulate(lengths[:-1], initial=0)
             known |= {f"start_{m}": start for m, start in zip(members, starts, strict=True)}
-            known[name] = to_device(np.concatenate([inputs[m] for m in members]), inputs[members[0]].shape[1:])
+            together, element = np.concatenate([inputs[m] for m in members]), inputs[members[0]].shape[1:]
+            brought = device.to_device(together) if together.dtype.kind == "i" else to_device(together, element)
+            known[name.removeprefix(ARRAY)] = brought
         if self.integers:
-            known[INTEGERS] = runtime.to_device(np.array([known[name] for name in self.integers], np.int32))
+            known[INTEGERS] = device.to_device(np.array([known[name] for name in self.integers], np.int32))
 
 
 def pack(
-    body: list[str], parameters: Mapping[str, str], layout: Layout, inputs: Collection[str]
+    body: list[str],
+    parameters: Mapping[str, str],
+    layout: Layout,
+    inputs: Collection[str],
+    relations: Collection[str],
 ) -> tuple[list[str], dict[str, str], Packing]:
-    """Rewrite a kernel for a GPU. `inputs` are the arrays that kernels only read.
+    """Rewrite a kernel for a GPU. `inputs` and `relations`, those of the model, are the arrays that kernels only read.
 
     Returns the text, the parameters and the packing. An input that shares an array begins at the integer start_<name>.
     """
@@ -53,29 +60,31 @@ def pack(
     kept: dict[str, str] = {}
     bound = sum([kind != "i32" for kind in parameters.values()]) + 1
     if bound <= BINDINGS or runtime.settings().arch not in ARCHS:
-        inputs = ()
+        inputs = relations = ()
+    words: dict[str, str] = {}
     for name, kind in parameters.items():
         array = name.removeprefix(ARRAY)
         if kind == "i32":
             continue
         if name.startswith(ARRAY) and array in inputs:
-            shared.setdefault(f"inputs_{element_name(layout.elements[array])}", []).append(array)
+            shared.setdefault(f"{ARRAY}inputs_{element_name(layout.elements[array])}", []).append(array)
+            words[array] = name
+        elif name in relations and kind in ("ints", "array_real"):
+            shared.setdefault(f"{ARRAY}relations_{kind.removeprefix('array_')}", []).append(name)
+            words[name] = name
         else:
             kept[name] = kind
     groups = {name: tuple(arrays) for name, arrays in shared.items()}
     starts = [f"start_{array}" for arrays in groups.values() for array in arrays]
     integers = (*[name for name, kind in parameters.items() if kind == "i32"], *starts)
-    changes = {
-        f"{ARRAY}{array}[": f"{ARRAY}{name}[start_{array} + " for name, members in groups.items() for array in members
-    }
-    changes |= {
-        f"Region({ARRAY}{array}, ": f"Region({ARRAY}{name}, start_{array} + "
-        for name, members in groups.items()
-        for array in members
-    }
+    changes: dict[str, str] = {}
+    for name, members in groups.items():
+        changes |= {f"{words[array]}[": f"{name}[start_{array} + " for array in members}
+        changes |= {f"Region({words[array]}, ": f"Region({name}, start_{array} + " for array in members}
     text = _replace(body, changes, r"\b({})")
     text = _replace(text, {name: f"{INTEGERS}[{number}]" for number, name in enumerate(integers)}, r"\b({})\b")
-    together = {f"{ARRAY}{name}": f"array_{name.removeprefix('inputs_')}" for name in groups}
+    kinds = {name: name.removeprefix(f"{ARRAY}inputs_").removeprefix(f"{ARRAY}relations_") for name in groups}
+    together = {name: kind if kind == "ints" else f"array_{kind}" for name, kind in kinds.items()}
     return text, {**together, INTEGERS: "ints", **kept}, Packing(integers, groups)
 
 

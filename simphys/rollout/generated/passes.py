@@ -195,9 +195,10 @@ def _append_adjoints(program: Program, scope: Scope) -> None:
         wanted = any([scope.wants(op.inputs[name]) for name in op.pattern.varying])
         if wanted and any([scope.has_adjoint(value) for value in op.outputs]):
             op.pattern.adjoint(op, scope)
-    for value in program.state.values():
-        if not scope.has_adjoint(value):
-            scope.begin(Slot("adjoint", value), View(Domain(f"all_{value.name}", value.size), ()), "other")
+    for name, value in program.state.items():
+        if not scope.has_adjoint(value):  # it lies as that of the new state, with which it may share memory
+            view = program.result[name].view or View(Domain(f"all_{value.name}", value.size), ())
+            scope.begin(Slot("adjoint", value), view, "other")
 
 
 def _append_again(program: Program, scope: Scope, reads: Collection[Slot], available: Collection[Value]) -> None:

@@ -158,12 +158,14 @@ class EnginePlan:
     def forward(self) -> tuple[Layout, list[Stage], list[Stage] | None]:
         """The forward pass, and the loops that a launch begins with, if any."""
         key, name, (run, layout) = self.key, self._recorded.name, self._forward_pass
-        loops = self._build(f"forward_{name}", run, layout)
+        # A force that is carried over is computed by two kernels, whose arithmetic must be joined with no other.
+        apart = bool(self.carried)
+        loops = self._build(f"forward_{name}", run, layout, in_loops=apart)
         if not self.carried:
             return layout, loops, None
         opening = opening_pass(self.carried, gathers=key.variant.gathers, zeros=self.zeros)
         place_rest(layout, opening, key.variant)
-        return layout, loops, self._build(f"opening_{name}", opening, layout)
+        return layout, loops, self._build(f"opening_{name}", opening, layout, in_loops=apart)
 
     @functools.cached_property
     def shares_workspace(self) -> bool:
@@ -225,6 +227,7 @@ class EnginePlan:
         variant: Variant | None = None,
         parallel: bool | None = None,
         backward: bool = False,
+        in_loops: bool = False,
     ) -> list[Stage]:
         """Write and compile a pass: in one kernel, or that of a long step in several, for its loops."""
         variant = variant or self.key.variant
@@ -234,8 +237,8 @@ class EnginePlan:
         def build(part: Pass) -> list[Loops]:
             if self.in_chunks:
                 return build_loops(self._recorded.name, part, layout, variant, parallel=parallel)
-            inputs = self._recorded.inputs
-            return [build_kernel(name, part, layout, variant, inputs=inputs, parallel=parallel, backward=backward)]
+            options: Any = {"inputs": self._recorded.inputs, "parallel": parallel, "in_loops": in_loops}
+            return [build_kernel(name, part, layout, variant, **options, backward=backward)]
 
         return list(split_calls(run, layout, build))
 

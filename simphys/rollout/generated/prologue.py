@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
+from simphys.autograd import runtime
 from simphys.simulator import Array, Arrays
 from simphys.substep.launch import Arrays as Given
 from simphys.substep.launch import Pass, run_pass
 from simphys.substep.program import Op, Program, Value
+
+REMEMBERED_BYTES = 2**16
+"""Largest size of the parameters of a sub-step whose results are kept for the next rollout."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +25,8 @@ class Prologue:
     """
 
     ops: tuple[Op, ...]
+    _last: dict[Op, tuple[Any, Arrays]] = field(default_factory=dict)
+    """Inputs, to the bit, and results of the last time: a fit changes some parameters, and leaves the others."""
 
     @property
     def results(self) -> list[Value]:
@@ -29,8 +36,22 @@ class Prologue:
         """Compute all results, by name, from the parameters."""
         known = dict(params)
         for op in self.ops:
-            known |= _run(op, "forward", known, {}, alike=alike)
+            known |= self._compute(op, known, alike=alike)
         return {value.name: known[value.name] for value in self.results}
+
+    def _compute(self, op: Op, known: Arrays, *, alike: bool) -> Arrays:
+        """Compute a sub-step's results, or return those of the last time if its inputs are still the same."""
+        given = [known[v.name] for v in op.inputs.values() if isinstance(v, Value) and v.data is None]
+        if sum([array.nbytes for array in given]) > REMEMBERED_BYTES:
+            return _run(op, "forward", known, {}, alike=alike)
+        key = runtime.session(), alike, [(array.shape, array.tobytes()) for array in given]
+        before, results = self._last.get(op, (None, {}))
+        if before != key:
+            results = _run(op, "forward", known, {}, alike=alike)
+            for array in results.values():
+                array.flags.writeable = False
+            self._last[op] = key, results
+        return results
 
     def push(self, values: Arrays, tangents: Arrays, *, alike: bool) -> Arrays:
         """Compute the tangents of the results from `values` of parameters and results, and tangents of parameters."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
+from simphys.autograd.kernels import device
 from simphys.autograd.kernels.launch import Kernel
 
 CALLS = 3
@@ -61,7 +62,7 @@ class Launches:
             for launch in self._launches:
                 launch(first, *rows)
         if self._finished is not None:
-            _require_finished(runtime.to_host(self._finished, self._finished.shape), first, start, goal)
+            _require_finished(device.to_host(self._finished, self._finished.shape), first, start, goal)
 
 
 def _require_finished(finished: np.ndarray[Any, Any], first: int, start: int, goal: int) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from simphys.autograd import runtime
 from simphys.substep.action import Place, Slot, element_name
 from simphys.substep.schedule import Group
-from simphys.substep.text import acts_on_whole, index_type, launch_lines, make_kernel, uses_name
+from simphys.substep.text import acts_on_whole, index_type, keeps_order, launch_lines, make_kernel, uses_name
 
 from .kernels import LAUNCH, Loops, expand_time, find_integers
 from .memory import ARRAY, Layout, Variant
@@ -133,7 +133,8 @@ def _compile(name: str, chunk: Chunk, run: Pass, layout: Layout, variant: Varian
         **dict.fromkeys(ints, "i32"),
     }
     functions = {key: run.scope.functions[key] for key in _in_order(body, run.scope.functions)}
-    options: Any = {"reduced": acts_on_whole(chunk.groups), "alike": variant.alike}
+    reduced, exact = acts_on_whole(chunk.groups), keeps_order(chunk.groups)
+    options: Any = {"reduced": reduced, "alike": variant.alike, "exact": exact}
     kernel = make_kernel(f"loops_of_{name}", {**parameters, **LAUNCH}, body, functions, runtime.real(), **options)
     bound = (*[place.array for place in places.named], *relations, *chunk.numbers, *ints)
     offsets = {key: starts[key] for key in ints if key in starts}

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simphys.autograd import runtime
+from simphys.autograd.kernels import device
 from simphys.simulator import Array, Shape
 from simphys.substep.action import Action, Moment, Slot
 
@@ -152,10 +153,10 @@ class _DeviceMemory:
             return np.empty(self._shape, runtime.real_dtype())
         begin = self._position.at(row, step)
         copy_elements(self._element, self._array, begin, self._staging, 0, self._count)
-        return runtime.to_host(self._staging, self._shape).copy()
+        return device.to_host(self._staging, self._shape).copy()
 
     def put(self, values: Array, row: int, step: int) -> None:
-        self._staging.from_numpy(np.ascontiguousarray(values.reshape(self._count, *self._element)))
+        self._staging.write(values.reshape(self._count, *self._element))
         copy_elements(self._element, self._staging, 0, self._array, self._position.at(row, step), self._count)
 
 

@@ -12,24 +12,8 @@ Source: symplectic Euler and velocity Verlet, Hairer, Lubich and Wanner 2003.
 """
 
 from simphys.numerics.drift import drift
-from simphys.numerics.element import element
+from simphys.numerics.kick import kick
 from simphys.substep import per_element
-
-
-@element
-def kick(v, f, m, h):
-    return v + (h / m) * f
-
-
-@kick.adjoint
-def adj_kick(v, f, m, h, adj_v):
-    return adj_v, (h / m) * adj_v, -(h / (m * m)) * f.dot(adj_v)
-
-
-@kick.tangent
-def jvp_kick(v, f, m, h, dv, df, dm):
-    return dv + (h / m) * (df - (dm / m) * f)
-
 
 Kick = per_element(
     kick,

@@ -17,6 +17,8 @@ class HeatConfig(Config):
 
     FILES = (("medium", EACH, "file"), ("state", EACH, "file"))
 
+    SIZES = ((("grid", "cells"), 50),)
+
     simulator: scene.HeatSimulator
     grid: scene.GridSection
     medium: scene.MediumSection

@@ -6,7 +6,10 @@ from .ground_events import find_events
 from .model import MassSpring, Params, State, check_params
 from .stability import advice
 from .step import step
+from .stress import stresses
 
 __all__ = ["MassSpring", "Params", "State", "step"]
 
-MassSpring.bind(step=step, engine=engine_of(step), check=check_params, events=find_events, advice=advice)
+MassSpring.bind(
+    step=step, engine=engine_of(step), check=check_params, events=find_events, advice=advice, stresses=stresses
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simphys.scenefile.section import Fields, Problem
+from simphys.scenefile.section import EACH, Fields, Problem
 from simphys.scenefile.sections import Config
 
 from . import scene, scene_checks, stability
@@ -14,6 +14,14 @@ from .model import MassSpring
 
 class MassSpringConfig(Config):
     """A scene of nodes and springs."""
+
+    SIZES = ((("geometry", "lattice", "shape"), 1000), (("controller", "hidden"), 1000))
+
+    PARAMETERS = (
+        {("material", name): name for name in ("stiffness", "damping", "mass", "drag")}
+        | {("geometry", "anchors", EACH, name): name for name in ("stiffness", "damping")}
+        | {("environment", "ground", name): f"ground_{name}" for name in ("height", "stiffness", "friction")}
+    )
 
     simulator: scene.MassSpringSimulator
     geometry: scene.GeometrySection

@@ -10,23 +10,9 @@ for positions, in [s/m] for velocities. Adjoint, for the adjoints g_i, h_i of th
 Source: Hu et al. 2020 (DiffTaichi), mass_spring.py.
 """
 
+from simphys.nn.sensing import sense_goal, share
 from simphys.numerics.element import element
 from simphys.substep import concatenate, per_element, total
-
-
-@element
-def share(x, part):
-    return part * x
-
-
-@share.adjoint
-def adj_share(x, part, adj_c):
-    return part * adj_c
-
-
-@share.tangent
-def jvp_share(x, part, dx):
-    return part * dx
 
 
 @element
@@ -42,21 +28,6 @@ def adj_sense_node(x, v, c, scale, adj_d, adj_w):
 @sense_node.tangent
 def jvp_sense_node(x, v, c, scale, dx, dv, dc):
     return scale * (dx - dc), scale * dv
-
-
-@element
-def sense_goal(c, goal):
-    return goal - c
-
-
-@sense_goal.adjoint
-def adj_sense_goal(c, goal, adj_offset):
-    return -adj_offset
-
-
-@sense_goal.tangent
-def jvp_sense_goal(c, goal, dc):
-    return -dc
 
 
 Centre = total(share, over="nodes", own={"x": "position"}, constant={"part": "part"}, results={"centre": "x"})

@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd.errors import InputError
+from simphys.numerics.finite import finite
 from simphys.simulator import Arrays
 from simphys.simulators.mass_spring.model import MassSpring, Params, State, check_params
 
@@ -93,8 +94,8 @@ def largest_stable_dt(
     system = _linearise(ends, pinned, position, params)
     if not len(system.drag):
         return np.inf
-    largest_stiffness = _largest_eigenvalue(system.stiffness)
-    largest_damping = _largest_eigenvalue(system.damping)
+    largest_stiffness, stiffest = _largest_of_sparse(system.stiffness)
+    largest_damping, _ = _largest_of_sparse(system.damping)
     limits = [2 / np.sqrt(largest_stiffness)] if largest_stiffness > 0 else []
     if largest_damping > 0:
         limits.append((2 if integrator == "semi_implicit_euler" else 4) / largest_damping)
@@ -102,7 +103,7 @@ def largest_stable_dt(
         return np.inf
     upper = min(limits)
     if largest_damping > 0 or system.drag.any():
-        upper = _first_unstable(system, upper, integrator)
+        upper = _first_unstable(system, upper, integrator, stiffest)
     return float(upper * (1 - _TOLERANCE) if len(system.drag) > _DENSE else upper)
 
 
@@ -160,16 +161,18 @@ def _ground(position: np.ndarray, params: Mapping[str, np.ndarray]) -> tuple[np.
     return normal, friction
 
 
-def _first_unstable(system: _System, upper: float, integrator: str) -> float:
-    """Find the dt at which N(dt) ceases to be positive definite, at most `upper`.
+def _first_unstable(system: _System, upper: float, integrator: str, near: np.ndarray | None) -> float:
+    """Find the dt at which N(dt) ceases to be positive definite, at most `upper`; `near` is the stiffest direction.
 
     The eigenvector x of the smallest eigenvalue gives an upper bound, at which x.N(dt)x = 0. The eigenvector at this dt
     gives a better one. Like Newton's method, this converges in a few iterations.
     """
 
     def bound(dt: float) -> float:
+        nonlocal near
         # 16 exceeds the largest eigenvalue of N: with this shift, a relative tolerance is not too strict near 0.
-        _, x = _largest_eigenpair(lambda y: 16 * y - _multiply_n(system, dt, integrator, y), len(system.drag))
+        _, x = _largest_eigenpair(lambda y: 16 * y - _multiply_n(system, dt, integrator, y), len(system.drag), near)
+        near = x
         return _bisect(lambda smaller: x @ _multiply_n(system, smaller, integrator, x) > 0, dt)
 
     while True:
@@ -195,22 +198,32 @@ def _multiply_n(system: _System, dt: float, integrator: str, x: np.ndarray) -> n
     return 4 * (y + kick_velocity(kick_velocity(y))) - dt**2 * (force + kick_velocity(force))
 
 
-def _largest_eigenpair(times: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[float, np.ndarray]:
-    """Largest eigenvalue and its eigenvector, for a symmetric matrix given as a function that multiplies by it."""
+def _largest_eigenpair(
+    times: Callable[[np.ndarray], np.ndarray], size: int, near: np.ndarray | None = None
+) -> tuple[float, np.ndarray]:
+    """Largest eigenvalue and its eigenvector, for a symmetric matrix given as a function that multiplies by it.
+
+    `near` is the eigenvector of a similar matrix, from which few iterations are needed.
+    """
     if size <= _DENSE:
-        values, vectors = np.linalg.eigh(times(np.eye(size)))
+        values, vectors = np.linalg.eigh(finite(times(np.eye(size))))
         return float(values[-1]), vectors[:, -1]
     from scipy.sparse import linalg
 
     operator = linalg.LinearOperator((size, size), matvec=times, dtype=float)
     start = np.random.default_rng(0).standard_normal(size)
+    if near is not None:
+        start = near + 0.01 * start / np.linalg.norm(start)  # near itself could be an eigenvector of a smaller one
     values, vectors = linalg.eigsh(operator, k=1, which="LA", tol=_TOLERANCE, v0=start)
     return float(values[0]), vectors[:, 0]
 
 
-def _largest_eigenvalue(matrix: Any) -> float:
-    """Largest eigenvalue of a sparse matrix, or 0 if it is negative, since it then limits nothing."""
-    return max(_largest_eigenpair(lambda x: matrix @ x, matrix.shape[0])[0], 0.0) if matrix.count_nonzero() else 0.0
+def _largest_of_sparse(matrix: Any) -> tuple[float, np.ndarray | None]:
+    """Largest eigenvalue of a sparse matrix, or 0 if it is negative, since it then limits nothing; its eigenvector."""
+    if not matrix.count_nonzero():
+        return 0.0, None
+    value, vector = _largest_eigenpair(lambda x: matrix @ x, matrix.shape[0])
+    return max(value, 0.0), vector
 
 
 def _bisect(condition: Callable[[float], bool], upper: float) -> float:
@@ -243,7 +256,8 @@ def _is_surely_stable(
         rate = (both + diagonal.max(axis=1)) / params["mass"]
         return float(rate[~pinned].max(initial=0.0))
 
-    stiffness = bound(params["stiffness"] * np.maximum(1.0, np.abs(slackness)), normal)
+    # Compressed springs (slackness below 0) push to the side, which makes no eigenvalue larger.
+    stiffness = bound(params["stiffness"] * np.maximum(1.0, slackness), normal)
     damping = bound(params["damping"], friction)
     if integrator == "velocity_verlet":
         return dt**2 * stiffness < _VERLET_MARGIN and dt * damping / 2 < 1

@@ -6,7 +6,8 @@ from .collider import Collider
 from .model import MPM, Params, State
 from .stability import advice
 from .step import step
+from .stress import stresses
 
 __all__ = ["MPM", "Collider", "Params", "State", "step"]
 
-MPM.bind(step=step, engine=engine_of(step), advice=advice)
+MPM.bind(step=step, engine=engine_of(step), advice=advice, stresses=stresses)

@@ -10,8 +10,6 @@ exactly |omega| dt a step, and q' is a unit quaternion. Adjoint:
 Source: Sola 2017, Quaternion kinematics for the error-state Kalman filter, section 4.6.
 """
 
-from simphys.autograd import runtime
-from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
 from simphys.numerics.element import element
 from simphys.substep import per_element
@@ -19,21 +17,18 @@ from simphys.substep import per_element
 
 @element
 def move_collider(c, q, v, omega, h):
-    turn = ti.static(rotation.functions(runtime.real(), c.n).advance)
-    return c + h * v, turn(q, h * omega)
+    return c + h * v, rotation.advance(q, h * omega)
 
 
 @move_collider.adjoint
 def adj_move_collider(c, q, v, omega, h, adj_c, adj_q):
-    turn = ti.static(rotation.functions(runtime.real(), c.n).adj_advance)
-    adj_rotation, adj_phi = turn(q, h * omega, adj_q)
+    adj_rotation, adj_phi = rotation.adj_advance(q, h * omega, adj_q)
     return adj_c, adj_rotation, h * adj_c, h * adj_phi
 
 
 @move_collider.tangent
 def jvp_move_collider(c, q, v, omega, h, dc, dq, dv, domega):
-    turn = ti.static(rotation.functions(runtime.real(), c.n).jvp_advance)
-    return dc + h * dv, turn(q, h * omega, dq, h * domega)
+    return dc + h * dv, rotation.jvp_advance(q, h * omega, dq, h * domega)
 
 
 MoveColliders = per_element(

@@ -22,7 +22,7 @@ Source: Stomakhin et al. 2013, section 8, with the influence of Hu et al. 2018 (
 
 import functools
 from types import SimpleNamespace
-from typing import Any, NamedTuple, no_type_check
+from typing import Any, NamedTuple
 
 from simphys.autograd import runtime
 from simphys.autograd.kernels.runtime import ti
@@ -46,69 +46,63 @@ class Body(NamedTuple):
 
 
 @functools.cache
-@no_type_check
 def functions(real: Any, dim: int, shape: str, law: str) -> SimpleNamespace:
     """The element functions of a node at distance vector r from a collider's centre, valid where `is_near`."""
-    turn = rotation.functions(real, dim)
     sd, touch = signed_distance.functions(real, dim, shape), contact.functions(real, dim, law)
-    vec, vec3 = ti.types.vector(dim, real), ti.types.vector(3, real)
-    quat = ti.types.vector(turn.rotations, real)
 
     @ti.func
-    def influence(phi: real, skin: real):
+    def influence(phi, skin):
         """Return s and ds/dphi."""
         t = ti.min(ti.max(1 - phi / skin, 0.0), 1.0)
         return t * t * (3 - 2 * t), -6 * t * (1 - t) / skin
 
     @ti.func
-    def collide(u: vec, r: vec, body: ti.template(), size: vec3, skin: real) -> vec:
+    def collide(u, r, body: ti.template(), size, skin):
         q, v, omega, mu = body.q, body.v, body.omega, body.mu
-        R = turn.matrix(q)
+        R = rotation.matrix(q)
         phi, n_0, _ = sd.distance(R.transpose() @ r, size)
         s, _ = influence(phi, skin)
-        v_c = v + turn.cross(omega, r)
+        v_c = v + rotation.cross(omega, r)
         return u + s * (v_c + touch.velocity(u - v_c, R @ n_0, mu) - u)
 
     @ti.func
-    def adj_collide(u: vec, r: vec, body: ti.template(), size: vec3, skin: real, g: vec):
+    def adj_collide(u, r, body: ti.template(), size, skin, g):
         q, v, omega, mu = body.q, body.v, body.omega, body.mu
-        R = turn.matrix(q)
+        R = rotation.matrix(q)
         x = R.transpose() @ r
         phi, n_0, kappa = sd.distance(x, size)
         s, slope = influence(phi, skin)
-        n, v_c = R @ n_0, v + turn.cross(omega, r)
+        n, v_c = R @ n_0, v + rotation.cross(omega, r)
         w = u - v_c
         adj_s = g.dot(v_c + touch.velocity(w, n, mu) - u)
         adj_w, adj_n, adj_mu = touch.adj(w, n, mu, s * g)
         adj_vc = s * g - adj_w
         adj_e = R @ sd.adj(x, n_0, kappa, size, slope * adj_s, R.transpose() @ adj_n)
-        adj_q = turn.adj_turn(q, turn.moment(n, adj_n) - turn.moment(r, adj_e))
-        adj_r = adj_e + turn.adj_cross(omega, adj_vc)
-        return (1 - s) * g + adj_w, adj_r, adj_q, adj_vc, turn.moment(r, adj_vc), adj_mu
+        adj_q = rotation.adj_turn(q, rotation.moment(n, adj_n) - rotation.moment(r, adj_e))
+        adj_r = adj_e + rotation.adj_cross(omega, adj_vc)
+        return (1 - s) * g + adj_w, adj_r, adj_q, adj_vc, rotation.moment(r, adj_vc), adj_mu
 
     @ti.func
-    def jvp_collide(
-        u: vec, r: vec, body: ti.template(), size: vec3, skin: real, du: vec, dr: vec, dbody: ti.template()
-    ) -> vec:
+    def jvp_collide(u, r, body: ti.template(), size, skin, du, dr, dbody: ti.template()):
         q, v, omega, mu = body.q, body.v, body.omega, body.mu
-        R = turn.matrix(q)
+        R = rotation.matrix(q)
         x = R.transpose() @ r
         phi, n_0, kappa = sd.distance(x, size)
         s, slope = influence(phi, skin)
-        n, v_c = R @ n_0, v + turn.cross(omega, r)
-        dtheta = turn.jvp_turn(q, dbody.q)
-        dphi, dn_0 = sd.jvp(x, n_0, kappa, size, R.transpose() @ (dr - turn.cross(dtheta, r)))
-        dn = R @ dn_0 + turn.cross(dtheta, n)
-        dv_c = dbody.v + turn.cross(dbody.omega, r) + turn.cross(omega, dr)
+        n, v_c = R @ n_0, v + rotation.cross(omega, r)
+        dtheta = rotation.jvp_turn(q, dbody.q)
+        dphi, dn_0 = sd.jvp(x, n_0, kappa, size, R.transpose() @ (dr - rotation.cross(dtheta, r)))
+        dn = R @ dn_0 + rotation.cross(dtheta, n)
+        dv_c = dbody.v + rotation.cross(dbody.omega, r) + rotation.cross(omega, dr)
         change = v_c + touch.velocity(u - v_c, n, mu) - u
         dchange = dv_c + touch.jvp(u - v_c, n, mu, du - dv_c, dn, dbody.mu) - du
         return du + slope * dphi * change + s * dchange
 
     @ti.func
-    def is_near(r: vec, q: quat, size: vec3, skin: real):
+    def is_near(r, q, size, skin):
         x = r  # the distance from the centre is the same in any frame
         if ti.static(shape == "plane"):
-            x = turn.matrix(q).transpose() @ r
+            x = rotation.matrix(q).transpose() @ r
         return sd.is_near(x, size, skin)
 
     return SimpleNamespace(is_near=is_near, velocity=collide, adj=adj_collide, jvp=jvp_collide)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from simphys.scenefile.section import Fields, Problem
+from simphys.scenefile.section import EACH, Fields, Problem
 from simphys.scenefile.sections import Config
 
 from . import scene, scene_checks, stability
@@ -15,6 +15,8 @@ from .model import MPM
 
 class MPMConfig(Config):
     """A scene of material points."""
+
+    SIZES = ((("grid", "cells"), 50), (("bodies", EACH, "counts"), 500))
 
     simulator: scene.MPMSimulator
     grid: scene.GridSection

@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Iterator, Mapping
 from types import ModuleType, SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from .model import MPM
 
 
 @functools.cache
-@no_type_check
 def functions(real: Any, dim: int, laws: tuple[str, ...]) -> SimpleNamespace:
     """The respond, adj and jvp of a particle; like those of a law, but the first argument is the index in `laws`."""
     mat = ti.types.matrix(dim, dim, real)
@@ -34,21 +33,21 @@ def functions(real: Any, dim: int, laws: tuple[str, ...]) -> SimpleNamespace:
         (only,) = of
 
         @ti.func
-        def respond(law: ti.i32, F: mat, q: real, c):
+        def respond(law, F, q, c):
             return only.respond(F, q, c)
 
         @ti.func
-        def adj(law: ti.i32, F: mat, q: real, c, adj_F_new: mat, adj_q_new: real, adj_tau: mat):
+        def adj(law, F, q, c, adj_F_new, adj_q_new, adj_tau):
             return only.adj(F, q, c, adj_F_new, adj_q_new, adj_tau)
 
         @ti.func
-        def jvp(law: ti.i32, F: mat, q: real, c, dF: mat, dq: real, dc):
+        def jvp(law, F, q, c, dF, dq, dc):
             return only.jvp(F, q, c, dF, dq, dc)
 
     else:
 
         @ti.func
-        def respond(law: ti.i32, F: mat, q: real, c):
+        def respond(law, F, q, c):
             F_new, q_new, tau = F, q, mat(0.0)
             for k in ti.static(range(len(of))):
                 if law == k:
@@ -56,7 +55,7 @@ def functions(real: Any, dim: int, laws: tuple[str, ...]) -> SimpleNamespace:
             return F_new, q_new, tau
 
         @ti.func
-        def adj(law: ti.i32, F: mat, q: real, c, adj_F_new: mat, adj_q_new: real, adj_tau: mat):
+        def adj(law, F, q, c, adj_F_new, adj_q_new, adj_tau):
             adj_F, adj_q, adj_c = adj_F_new, adj_q_new, c
             for k in ti.static(range(len(of))):
                 if law == k:
@@ -64,7 +63,7 @@ def functions(real: Any, dim: int, laws: tuple[str, ...]) -> SimpleNamespace:
             return adj_F, adj_q, adj_c
 
         @ti.func
-        def jvp(law: ti.i32, F: mat, q: real, c, dF: mat, dq: real, dc):
+        def jvp(law, F, q, c, dF, dq, dc):
             dF_new, dq_new, dtau = dF, dq, mat(0.0)
             for k in ti.static(range(len(of))):
                 if law == k:

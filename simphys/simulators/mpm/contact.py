@@ -19,7 +19,7 @@ counts as sticking and has derivative 0. Source: Stomakhin et al. 2013, section 
 
 import functools
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
 
@@ -28,7 +28,6 @@ TINY = 1e-30
 
 
 @functools.cache
-@no_type_check
 def functions(real: Any, dim: int, contact: str) -> SimpleNamespace:
     """The element functions of one of `collider.CONTACTS`, without branches, as these are slow to compile."""
     vec = ti.types.vector(dim, real)
@@ -36,7 +35,7 @@ def functions(real: Any, dim: int, contact: str) -> SimpleNamespace:
     leaves = contact in ("separating", "friction")
 
     @ti.func
-    def parts(w: vec, n: vec, mu: real):
+    def parts(w, n, mu):
         """Return a, y, k and t."""
         w_n = w.dot(n)
         a = ti.min(w_n, 0.0) if ti.static(leaves) else w_n
@@ -48,7 +47,7 @@ def functions(real: Any, dim: int, contact: str) -> SimpleNamespace:
         return a, y, k, t
 
     @ti.func
-    def velocity(w: vec, n: vec, mu: real) -> vec:
+    def velocity(w, n, mu):
         new = vec(0.0)
         if ti.static(not sticking):
             _, y, k, _ = parts(w, n, mu)
@@ -56,7 +55,7 @@ def functions(real: Any, dim: int, contact: str) -> SimpleNamespace:
         return new
 
     @ti.func
-    def adj_velocity(w: vec, n: vec, mu: real, g: vec):
+    def adj_velocity(w, n, mu, g):
         adj_w, adj_n, adj_mu = vec(0.0), vec(0.0), real(0.0)
         if ti.static(not sticking):
             a, _, k, t = parts(w, n, mu)
@@ -71,7 +70,7 @@ def functions(real: Any, dim: int, contact: str) -> SimpleNamespace:
         return adj_w, adj_n, adj_mu
 
     @ti.func
-    def jvp_velocity(w: vec, n: vec, mu: real, dw: vec, dn: vec, dmu: real) -> vec:
+    def jvp_velocity(w, n, mu, dw, dn, dmu):
         dnew = vec(0.0)
         if ti.static(not sticking):
             a, _, k, t = parts(w, n, mu)

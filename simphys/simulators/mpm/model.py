@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -119,6 +119,8 @@ class MPM(Model):
 
     Params = Params
     State = State
+    units: ClassVar[Mapping[str, str]] = {"affine": "1/s", "deformation": "", "collider_position": "m"}
+    """Units of fields of the state, for recordings and pictures."""
 
     def __post_init__(self) -> None:
         _require(len(self.cells) in (2, 3), "cells", "the grid has 2 or 3 axes", self.cells, "Give 2 or 3 numbers.")

@@ -63,6 +63,7 @@ class BodySection(Section):
     yield_stress [Pa], friction_angle [rad], hardening, critical_compression, critical_stretch. density [kg/m^2 or
     kg/m^3], or particle_mass [kg]; particle_volume [m^2 or m^3], by default that of the lattice. velocity [m/s], 0 by
     default. actuator: number of the actuator that stresses the body along `fibre`, by default the last axis.
+    name: its name in pictures and scripts (`scene.bodies["leg"]`), which pieces may share; by default its number.
     """
 
     shape: Literal["box", "ball", "lattice"]
@@ -89,6 +90,7 @@ class BodySection(Section):
     velocity: Vector | None = None
     actuator: Index | None = None
     fibre: Vector | None = None
+    name: Annotated[str, Field(min_length=1)] | None = None
 
 
 class EnvironmentSection(Section):

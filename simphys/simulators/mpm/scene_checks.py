@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from simphys.rollout.budget import format_size, measure_free
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
 from simphys.simulators.mpm.collider import SHAPES
 from simphys.simulators.mpm.laws import LAW_PARAMETERS, LAWS
@@ -23,6 +25,8 @@ from simphys.simulators.mpm.scene import (
     rotation,
 )
 
+PARTICLE_BYTES = 500
+"""Memory [B] that one particle takes at least: parameters, state and their copies."""
 RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
     "young_modulus": ("above 0", lambda value: value > 0),
     "poisson_ratio": ("above -1 and below 0.5", lambda value: -1 < value < 0.5),
@@ -54,6 +58,8 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
         found += _check_axes(("environment", "gravity"), environment.gravity, dim)
     for place, collider in enumerate(colliders or []):
         found += _check_collider(("colliders", place), collider, dim)
+    if not found and grid is not None and bodies is not None:
+        found += _check_counts(grid, bodies)
     if not found and grid is not None and bodies is not None:
         found += _check_places(grid, bodies)
         if not found:
@@ -152,6 +158,23 @@ def _check_collider(key: Key, collider: ColliderSection, dim: int) -> Iterator[P
     if isinstance(collider.rotation, list) and not any(collider.rotation):
         remedy = "For no rotation, give [1, 0, 0, 0]."
         yield _problem((*key, "rotation"), "must not be zero", collider.rotation, remedy)
+
+
+def _check_counts(grid: GridSection, bodies: Sequence[BodySection]) -> Iterator[Problem]:
+    """Check that the particles of each body fit into memory, before any is made."""
+    for place, body in enumerate(bodies):
+        spacing = particle_spacing(body, grid)
+        if body.shape == "box" and body.lower is not None and body.upper is not None:
+            edges = [upper - lower for lower, upper in zip(body.lower, body.upper, strict=True)]
+        elif body.shape == "ball" and body.radius is not None:
+            edges = [2 * body.radius] * len(grid.cells)
+        else:  # a lattice, whose counts are judged with the sizes of all scenes
+            continue
+        size = math.prod([max(1.0, edge / spacing) for edge in edges]) * PARTICLE_BYTES
+        if size > (free := measure_free()):
+            constraint = f"its particles must fit into the free memory, {format_size(free)}"
+            found = Words(f"{size:.3g} bytes or more, for particles {spacing:g} m apart")
+            yield _problem(("bodies", place), constraint, found, "Make it smaller, or give a larger particle_spacing.")
 
 
 def _check_places(grid: GridSection, bodies: Sequence[BodySection]) -> Iterator[Problem]:

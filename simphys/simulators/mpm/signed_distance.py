@@ -22,7 +22,7 @@ Source: Quilez, Distance functions; the derivatives are elementary.
 
 import functools
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
 
@@ -30,23 +30,22 @@ TINY = 1e-30
 """Least distance from the core [m] used as a divisor."""
 
 
-@functools.cache
-@no_type_check
-def functions(real: Any, dim: int, shape: str) -> SimpleNamespace:
-    """The element functions of one of `collider.SHAPES`; `size` holds three numbers, of which a shape may use fewer.
+def count_extended(shape: str, dim: int) -> int:
+    """Count the axes along which the core of a shape extends."""
+    return {"sphere": 0, "capsule": 1, "box": dim, "plane": 0}[shape]
 
-    `distance` returns phi, n and kappa; `apply_hessian` computes H v from these.
-    """
-    vec, vec3 = ti.types.vector(dim, real), ti.types.vector(3, real)
-    extended = {"sphere": 0, "capsule": 1, "box": dim, "plane": 0}[shape]  # axes along which the core extends
-    up, is_box = dim - 1, shape == "box"
+
+def distances(real: Any, dim: int, shape: str) -> SimpleNamespace:
+    """Return `distance`, which gives phi, n and kappa, and the test for points near a shape."""
+    vec = ti.types.vector(dim, real)
+    extended, up, is_box = count_extended(shape, dim), dim - 1, shape == "box"
 
     @ti.func
-    def radius(size: vec3) -> real:
+    def radius(size):
         return 0.0 if ti.static(is_box) else size[ti.static(min(extended, 1))]
 
     @ti.func
-    def distance(x: vec, size: vec3):
+    def distance(x, size):
         phi, n, kappa = x[up], vec(0.0), real(0.0)
         if ti.static(shape == "plane"):
             n[up] = 1.0
@@ -75,23 +74,7 @@ def functions(real: Any, dim: int, shape: str) -> SimpleNamespace:
         return phi, n, kappa
 
     @ti.func
-    def apply_hessian(x: vec, n: vec, kappa: real, size: vec3, v: vec) -> vec:
-        """Return H v."""
-        turned = v
-        for i in ti.static(range(extended)):
-            turned[i] = ti.select(ti.abs(x[i]) <= size[i], 0.0, v[i])
-        return kappa * (turned - n.dot(v) * n)
-
-    @ti.func
-    def adj_distance(x: vec, n: vec, kappa: real, size: vec3, adj_phi: real, adj_n: vec) -> vec:
-        return adj_phi * n + apply_hessian(x, n, kappa, size, adj_n)
-
-    @ti.func
-    def jvp_distance(x: vec, n: vec, kappa: real, size: vec3, dx: vec):
-        return n.dot(dx), apply_hessian(x, n, kappa, size, dx)
-
-    @ti.func
-    def is_near(x: vec, size: vec3, reach: real):
+    def is_near(x, size, reach):
         """Return True if phi may be less than `reach`. The test is cheap, false for most points, exact for a plane."""
         near = x[up] < reach
         if ti.static(shape != "plane"):
@@ -102,4 +85,33 @@ def functions(real: Any, dim: int, shape: str) -> SimpleNamespace:
             near = x.dot(x) < bound * bound
         return near
 
-    return SimpleNamespace(distance=distance, adj=adj_distance, jvp=jvp_distance, is_near=is_near)
+    return SimpleNamespace(distance=distance, is_near=is_near)
+
+
+def derivatives(dim: int, shape: str) -> SimpleNamespace:
+    """Return the adjoint and the tangent of `distance`, from H v and its results."""
+    extended = count_extended(shape, dim)
+
+    @ti.func
+    def apply_hessian(x, n, kappa, size, v):
+        """Return H v."""
+        turned = v
+        for i in ti.static(range(extended)):
+            turned[i] = ti.select(ti.abs(x[i]) <= size[i], 0.0, v[i])
+        return kappa * (turned - n.dot(v) * n)
+
+    @ti.func
+    def adj_distance(x, n, kappa, size, adj_phi, adj_n):
+        return adj_phi * n + apply_hessian(x, n, kappa, size, adj_n)
+
+    @ti.func
+    def jvp_distance(x, n, kappa, size, dx):
+        return n.dot(dx), apply_hessian(x, n, kappa, size, dx)
+
+    return SimpleNamespace(adj=adj_distance, jvp=jvp_distance)
+
+
+@functools.cache
+def functions(real: Any, dim: int, shape: str) -> SimpleNamespace:
+    """The element functions of one of `collider.SHAPES`; `size` holds three numbers, of which a shape may use fewer."""
+    return SimpleNamespace(**vars(distances(real, dim, shape)), **vars(derivatives(dim, shape)))

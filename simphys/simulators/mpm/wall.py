@@ -5,7 +5,7 @@ friction from contact.py matter.
 """
 
 import functools
-from typing import Any, no_type_check
+from typing import Any
 
 from simphys.autograd import runtime
 from simphys.autograd.kernels.runtime import ti
@@ -62,7 +62,6 @@ def walls(axis: int, lower: str, upper: str) -> Any:
 
 
 @ti.func
-@no_type_check
 def inward(u, axis: ti.template(), side: ti.template()):
     """Return the normal of a wall of an axis: the lower one for side 0, else the upper one."""
     n = 0 * u

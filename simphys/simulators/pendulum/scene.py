@@ -10,7 +10,9 @@ from pydantic import Field
 
 from simphys.scenefile.section import NOTHING, Fields, NonNegative, Positive, Problem, Section, Simulator
 from simphys.simulators.pendulum.chain import Chain
+from simphys.simulators.pendulum.chain.markers import ChainMarkers
 from simphys.simulators.pendulum.spherical import Spherical
+from simphys.simulators.pendulum.spherical.markers import SphericalMarkers
 
 Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
 Lengths = Annotated[list[Positive], Field(min_length=1)]
@@ -83,7 +85,10 @@ def build_fields(config: Any) -> Fields:
         }
         rate = np.zeros(3) if state.rate is None else np.array(state.rate, dtype=float)
         return Fields(
-            params=params, state={"direction": direction / np.linalg.norm(direction), "rate": rate}, channels=3
+            params=params,
+            state={"direction": direction / np.linalg.norm(direction), "rate": rate},
+            channels=3,
+            markers=SphericalMarkers(),
         )
     length = np.atleast_1d(np.array(geometry.length, dtype=float))
     n = len(length)
@@ -98,7 +103,7 @@ def build_fields(config: Any) -> Fields:
         name: np.zeros(n) if given is None else np.array(given, dtype=float)
         for name, given in (("angle", state.angle), ("rate", state.rate))
     }
-    return Fields(params=params, state=start, channels=n)
+    return Fields(params=params, state=start, channels=n, markers=ChainMarkers(n))
 
 
 def build_model(config: Any) -> Chain | Spherical:

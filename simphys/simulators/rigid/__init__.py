@@ -4,7 +4,7 @@ from simphys.rollout.generated import engine_of
 
 from .checks import check_params
 from .events import find_events
-from .joint import WORLD, Joint, Spring
+from .joints.joint import WORLD, Joint, Spring
 from .model import Params, RigidBodies, State
 from .shapes import Box, Capsule, Plane, Sphere
 from .step import step

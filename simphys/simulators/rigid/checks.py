@@ -10,7 +10,7 @@ from simphys.autograd.errors import InputError, UnphysicalValue
 from simphys.simulator import Arrays
 from simphys.simulator.physical import require_positive
 
-from .joint import PRISMATIC, REVOLUTE, WORLD, Joint, Spring
+from .joints.joint import PRISMATIC, REVOLUTE, WORLD, Joint, Spring
 from .shapes import Box, Vector
 
 IMPULSE, COMPLIANT = LAWS = ("impulse", "compliant")

@@ -28,13 +28,13 @@ from simphys.simulator import Array, Arrays
 from simphys.simulator.events import Event
 
 from .checks import COMPLIANT
-from .geometry.pair import FAR
-from .islands import IMPACT, NONE, REST
-from .joint import WORLD
+from .contacts.islands import IMPACT, NONE, REST
+from .contacts.near_misses import find_near_misses
+from .contacts.pair import FAR
+from .contacts.time_of_impact import SIMULTANEOUS
+from .joints.joint import WORLD
 from .model import Params, RigidBodies, State
-from .near_misses import find_near_misses
 from .step import StepSolution, solve_step
-from .time_of_impact import SIMULTANEOUS
 
 EDGE = "a graze: slightly to the side there is no contact"
 THRESHOLD = "as fast as the restitution threshold: slightly faster it bounces, slightly slower it does not"

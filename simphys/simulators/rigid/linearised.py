@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from simphys.numerics.finite import finite
 from simphys.simulator import Array, Arrays
 
-from . import joint_tables
 from .checks import COMPLIANT
-from .geometry.feature import PLANE
-from .joint import WORLD
-from .joint_tables import LINE
+from .contacts.feature import PLANE
+from .joints.joint import WORLD
+from .joints.joint_tables import LINE, Table
 
 if TYPE_CHECKING:
     from .model import RigidBodies
@@ -75,7 +75,7 @@ class LinearisedStart:
             own[body, dim:, body, dim:] = frame / np.sqrt(params["inertia"][body])
         self._twists = own.reshape(n * size, n * size)[:, model.free.repeat(size) == 1]
         if model.joints and self.freedom:
-            _, found, across = np.linalg.svd(self._joint_rates(joint_tables.tabulate_constraints(model)))
+            _, found, across = np.linalg.svd(finite(self._joint_rates(model.constraints)))
             self._twists = self._twists @ across[np.count_nonzero(found > 1e-6 * found.max(initial=0)) :].T
 
     @property
@@ -86,9 +86,8 @@ class LinearisedStart:
     def permanent_terms(self) -> Iterator[Term]:
         """Yield springs and the damping of joints."""
         yield from self._springs()
-        table = joint_tables.tabulate_free_rows(self.model)
-        row_joint = np.reshape(table.links[: 5 * table.rows], (-1, 5))[:, 3]
-        for joint, row in zip(row_joint.tolist(), self._joint_rates(table), strict=True):
+        table = self.model.free_rows
+        for joint, row in zip(table.joint.tolist(), self._joint_rates(table), strict=True):
             damping = self.params["joint_damping"][joint : joint + 1]
             yield Term(f"damping of joint {joint}", row[None], np.zeros(1), damping)
 
@@ -118,13 +117,11 @@ class LinearisedStart:
         arm = anchor if body == WORLD else self.rotation[body] @ anchor
         return arm if body == WORLD else self.position[body] + arm, arm
 
-    def _joint_rates(self, table: joint_tables.Table) -> Array:
+    def _joint_rates(self, table: Table) -> Array:
         """Return the rates of joint rows (joint_constraints.py), [m, d]."""
         dim, found = self.model.dim, [np.zeros((0, self.freedom))]
-        parts = np.reshape(table.parts, (max(table.rows, 1), -1)).astype(float)
-        for row in range(table.rows):
-            a, b, kind = table.links[5 * row : 5 * row + 3].tolist()
-            c, anchor_a, anchor_b = parts[row, : 3 * dim].reshape(3, dim)
+        for a, b, kind, part in zip(table.a.tolist(), table.b.tolist(), table.kind, table.parts, strict=True):
+            c, anchor_a, anchor_b = part[: 3 * dim].reshape(3, dim)
             direction, (x_a, r_a), (x_b, r_b) = (
                 self.rotation[a] @ c,
                 self._locate(a, anchor_a),
@@ -152,7 +149,7 @@ class LinearisedStart:
             stiffness = [np.array([k, *[across] * dim])]
             for body, r, sign in ((spring.a, r_a, 1), (spring.b, r_b, -1)):
                 if body != WORLD:
-                    values, vectors = np.linalg.eigh(sign * _arm_stiffness(across * d, r))
+                    values, vectors = np.linalg.eigh(finite(sign * _arm_stiffness(across * d, r)))
                     rows.append(self._rate(body, vectors.T @ turns, WORLD, turns))
                     stiffness.append(values)
             damping = np.zeros(sum([len(each) for each in stiffness]))

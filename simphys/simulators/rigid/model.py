@@ -12,10 +12,13 @@ from simphys.autograd import Tensor
 from simphys.nn import Controller, Network
 from simphys.nn.network import NO_SHAPES
 from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
+from simphys.simulator.arrays import locked
 
 from .checks import COMPLIANT, IMPULSE, check
-from .geometry.candidates import Candidates, find_candidates
-from .joint import Joint, Spring
+from .contacts.candidates import Candidates, find_candidates
+from .joints.joint import Joint, Spring, SpringTable, tabulate_springs
+from .joints.joint_tables import Table, tabulate_constraints, tabulate_free_rows
+from .markers import RigidMarkers
 from .shapes import Plane
 from .shapes import Shape as BodyShape
 
@@ -146,6 +149,16 @@ class RigidBodies(Model):
         return self.dim + self.spins
 
     @property
+    def axes(self) -> int:
+        """Number of components of the axes that a controller gets of each body, see sense.py."""
+        return self.dim * (self.dim - 1)
+
+    @property
+    def row_width(self) -> int:
+        """Number of components of a row, W."""
+        return self.dim + 2 * self.spins
+
+    @property
     def rotations(self) -> int:
         """Number of components of an orientation, R."""
         return 1 if self.dim == 2 else 4
@@ -154,6 +167,21 @@ class RigidBodies(Model):
     def motors(self) -> tuple[int, ...]:
         """Index of the joint that each motor drives."""
         return tuple([index for index, joint in enumerate(self.joints) if joint.motor])
+
+    @cached_property
+    def constraints(self) -> Table:
+        """Rows of the joints that constrain velocities."""
+        return tabulate_constraints(self.joints, self.dim)
+
+    @cached_property
+    def free_rows(self) -> Table:
+        """Free rows of the joints, which motors drive."""
+        return tabulate_free_rows(self.joints, self.dim)
+
+    @cached_property
+    def springs_table(self) -> SpringTable:
+        """Springs as arrays."""
+        return tabulate_springs(self.springs, self.dim)
 
     @cached_property
     def joint_rows(self) -> int:
@@ -202,7 +230,7 @@ class RigidBodies(Model):
         """1 if forces move the body, else 0, [n]."""
         free = np.ones(self.bodies, np.int32)
         free[list(self.fixed)] = 0
-        return free
+        return locked(free)
 
     @property
     def senses(self) -> int:
@@ -251,6 +279,9 @@ class RigidBodies(Model):
     def describe_bodies(self, params: Arrays) -> Bodies:
         """Bodies without links: pictures draw them in their own shapes, so joints are no lines."""
         return Bodies(pinned=np.isin(np.arange(self.bodies), self.fixed), own=self.bodies)
+
+    def describe_markers(self) -> RigidMarkers:
+        return RigidMarkers(self.bodies, self.dim)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         """Name the fastest body, and the likely reason why the step is too long."""

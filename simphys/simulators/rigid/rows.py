@@ -13,7 +13,7 @@ candidates (pairs of features that may touch) with dim rows each, N = NJ + dim M
 | first | [n] | first impact that reaches a body, or -1; no gradient | the same, by islands.py |
 | x_impact, q_impact | [n, dim], [n, R] | poses at that impact | SplitStep |
 | fraction | [n] | fraction of the step before it, s | the same |
-| wrench | [n, D] | sum of forces [N] and torques [N m] about the centre | SpringDamper, JointForce, CompliantContact |
+| wrench | [n, D] | sum of forces [N] and torques [N m] about the centre | SpringWrench, JointWrench, ContactWrench |
 | twist | [n, D] | velocity and angular velocity v*, w* after the forces, before the impulses | Kick |
 | joint_row | [NJ, W] | l, m_a, m_b of the joint rows | JointRows |
 | joint_target | [NJ] | required value of u [m/s], [rad/s]: -correction / h times the joint's error | the same |
@@ -44,188 +44,96 @@ orientation are often those by a small rotation in the world frame, adj_theta (s
 
 import functools
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
-import numpy as np
-
-from simphys.autograd import Tensor
 from simphys.autograd.kernels.runtime import ti
-from simphys.numerics import rotation as rotation_
+from simphys.numerics.rotation import adj_turn, jvp_turn
+
+
+def _accessors(kind: Any, size: int) -> SimpleNamespace:
+    """Return functions that read, set and add vectors of this type at any place of an array."""
+
+    @ti.func
+    def read(a: ti.template(), start):
+        r = kind(0.0)
+        for c in ti.static(range(size)):
+            r[c] = a[start + c]
+        return r
+
+    @ti.func
+    def put(a: ti.template(), start, r):
+        for c in ti.static(range(size)):
+            a[start + c] = r[c]
+
+    @ti.func
+    def add(a: ti.template(), start, r):
+        for c in ti.static(range(size)):
+            a[start + c] = a[start + c] + r[c]
+
+    return SimpleNamespace(read=read, put=put, add=add)
+
+
+def _accessors_of_bodies(kind: Any, size: int, stride: int, begin: int = 0) -> SimpleNamespace:
+    """Return functions that read, and add to, a part of a body's row of an array [n, stride]; 0 for the world."""
+
+    @ti.func
+    def read(a: ti.template(), body):
+        r = kind(0.0)
+        if body >= 0:
+            for c in ti.static(range(size)):
+                r[c] = a[body * stride + begin + c]
+        return r
+
+    @ti.func
+    def add(a: ti.template(), body, r):
+        if body >= 0:
+            for c in ti.static(range(size)):
+                a[body * stride + begin + c] = a[body * stride + begin + c] + r[c]
+
+    return SimpleNamespace(read=read, add=add)
 
 
 @functools.cache
-@no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
     """Return reads and writes of vectors in flat arrays or views `a`; body -1 is the world."""
-    spins = 1 if dim == 2 else 3
-    rotations = 1 if dim == 2 else 4
+    spins, rotations = (1, 1) if dim == 2 else (3, 4)
     both = dim + spins
-    turn, adj_turn = rotation_.functions(real, dim).jvp_turn, rotation_.functions(real, dim).adj_turn
     vec, spin, rotation = ti.types.vector(dim, real), ti.types.vector(spins, real), ti.types.vector(rotations, real)
+    vecs, all_spins, all_rotations = _accessors(vec, dim), _accessors(spin, spins), _accessors(rotation, rotations)
+    vec_of, spin_of = _accessors_of_bodies(vec, dim, dim), _accessors_of_bodies(spin, spins, spins)
+    turned = _accessors_of_bodies(rotation, rotations, rotations)
+    linear, angular = _accessors_of_bodies(vec, dim, both), _accessors_of_bodies(spin, spins, both, dim)
 
     @ti.func
-    def vec_at(a: ti.template(), start) -> vec:
-        """Read dim elements from `start` on."""
-        r = vec(0.0)
-        for c in ti.static(range(dim)):
-            r[c] = a[start + c]
-        return r
-
-    @ti.func
-    def spin_at(a: ti.template(), start) -> spin:
-        """Read S elements from `start` on."""
-        r = spin(0.0)
-        for c in ti.static(range(spins)):
-            r[c] = a[start + c]
-        return r
-
-    @ti.func
-    def rotation_at(a: ti.template(), start) -> rotation:
-        """Read R elements from `start` on."""
-        r = rotation(0.0)
-        for c in ti.static(range(rotations)):
-            r[c] = a[start + c]
-        return r
-
-    @ti.func
-    def put_vec(a: ti.template(), start, r: vec):
-        for c in ti.static(range(dim)):
-            a[start + c] = r[c]
-
-    @ti.func
-    def put_spin(a: ti.template(), start, r: spin):
-        for c in ti.static(range(spins)):
-            a[start + c] = r[c]
-
-    @ti.func
-    def put_rotation(a: ti.template(), start, r: rotation):
-        for c in ti.static(range(rotations)):
-            a[start + c] = r[c]
-
-    @ti.func
-    def add_vec(a: ti.template(), start, r: vec):
-        for c in ti.static(range(dim)):
-            a[start + c] = a[start + c] + r[c]
-
-    @ti.func
-    def add_spin(a: ti.template(), start, r: spin):
-        for c in ti.static(range(spins)):
-            a[start + c] = a[start + c] + r[c]
-
-    @ti.func
-    def vec_of(a: ti.template(), body) -> vec:
-        """Read row `body` of [n, dim]; 0 for the world."""
-        r = vec(0.0)
-        if body >= 0:
-            for c in ti.static(range(dim)):
-                r[c] = a[body * dim + c]
-        return r
-
-    @ti.func
-    def spin_of(a: ti.template(), body) -> spin:
-        """Read row `body` of [n, S]; 0 for the world."""
-        r = spin(0.0)
-        if body >= 0:
-            for c in ti.static(range(spins)):
-                r[c] = a[body * spins + c]
-        return r
-
-    @ti.func
-    def rotation_of(a: ti.template(), body) -> rotation:
+    def rotation_of(a: ti.template(), body):
         """Read row `body` of [n, R]; the identity for the world."""
-        r = rotation(0.0)
-        if ti.static(dim == 3):
-            r[0] = 1.0
-        if body >= 0:
-            for c in ti.static(range(rotations)):
-                r[c] = a[body * rotations + c]
+        r = turned.read(a, body)
+        if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
+            if body < 0:
+                r[0] = 1.0
         return r
 
     @ti.func
-    def drotation_of(da: ti.template(), body) -> rotation:
-        """Read the tangent of row `body` of [n, R]; 0 for the world."""
-        r = rotation(0.0)
-        if body >= 0:
-            for c in ti.static(range(rotations)):
-                r[c] = da[body * rotations + c]
-        return r
-
-    @ti.func
-    def turn_of(a: ti.template(), da: ti.template(), body) -> spin:
+    def turn_of(a: ti.template(), da: ti.template(), body):
         """Return the small rotation of row `body` of [n, R] due to the tangent; 0 for the world."""
-        return turn(rotation_of(a, body), drotation_of(da, body))
+        return jvp_turn(rotation_of(a, body), turned.read(da, body))
 
     @ti.func
-    def add_vec_of(a: ti.template(), body, r: vec):
-        """Add to row `body` of [n, dim]; ignore the world."""
-        if body >= 0:
-            for c in ti.static(range(dim)):
-                a[body * dim + c] = a[body * dim + c] + r[c]
-
-    @ti.func
-    def add_spin_of(a: ti.template(), body, r: spin):
-        """Add to row `body` of [n, S]; ignore the world."""
-        if body >= 0:
-            for c in ti.static(range(spins)):
-                a[body * spins + c] = a[body * spins + c] + r[c]
-
-    @ti.func
-    def linear(a: ti.template(), body) -> vec:
-        """Read the linear part of row `body` of [n, D]: a velocity, a force; 0 for the world."""
-        r = vec(0.0)
-        if body >= 0:
-            for c in ti.static(range(dim)):
-                r[c] = a[body * both + c]
-        return r
-
-    @ti.func
-    def angular(a: ti.template(), body) -> spin:
-        """Read the angular part of row `body` of [n, D]: an angular velocity, a torque; 0 for the world."""
-        r = spin(0.0)
-        if body >= 0:
-            for c in ti.static(range(spins)):
-                r[c] = a[body * both + dim + c]
-        return r
-
-    @ti.func
-    def add_twist(a: ti.template(), body, v: vec, w: spin):
+    def add_twist(a: ti.template(), body, v, w):
         """Add to row `body` of [n, D]; ignore the world."""
-        if body >= 0:
-            for c in ti.static(range(dim)):
-                a[body * both + c] = a[body * both + c] + v[c]
-            for c in ti.static(range(spins)):
-                a[body * both + dim + c] = a[body * both + dim + c] + w[c]
+        linear.add(a, body, v)
+        angular.add(a, body, w)
 
     @ti.func
-    def add_rotation_of(a: ti.template(), body, r: rotation):
-        """Add to row `body` of [n, R]; ignore the world."""
-        if body >= 0:
-            for c in ti.static(range(rotations)):
-                a[body * rotations + c] = a[body * rotations + c] + r[c]
-
-    @ti.func
-    def add_turn_of(a: ti.template(), q: ti.template(), body, adj_theta: spin):
+    def add_turn_of(a: ti.template(), q: ti.template(), body, adj_theta):
         """Add the adjoint of a small rotation of row `body` of q [n, R] to that of the row; ignore the world."""
-        if body >= 0:
-            add_rotation_of(a, body, adj_turn(rotation_of(q, body), adj_theta))
-
-    @ti.func
-    def clear(a: ti.template(), n):
-        """Set n rows of [n, D] to 0."""
-        for e in range(n * both):
-            a[e] = 0.0
+        turned.add(a, body, adj_turn(rotation_of(q, body), adj_theta))
 
     return SimpleNamespace(
         vec=vec, spin=spin, rotation=rotation, spins=spins, rotations=rotations,
-        vec_at=vec_at, spin_at=spin_at, rotation_at=rotation_at, put_vec=put_vec, put_spin=put_spin,
-        put_rotation=put_rotation, add_vec=add_vec, add_spin=add_spin,
-        vec_of=vec_of, spin_of=spin_of, rotation_of=rotation_of, add_vec_of=add_vec_of, add_spin_of=add_spin_of,
-        linear=linear, angular=angular, add_twist=add_twist, drotation_of=drotation_of, turn_of=turn_of,
-        add_rotation_of=add_rotation_of, add_turn_of=add_turn_of, clear=clear,
+        vec_at=vecs.read, spin_at=all_spins.read, rotation_at=all_rotations.read, put_vec=vecs.put,
+        put_spin=all_spins.put, put_rotation=all_rotations.put, add_vec=vecs.add, add_spin=all_spins.add,
+        vec_of=vec_of.read, spin_of=spin_of.read, rotation_of=rotation_of, add_vec_of=vec_of.add,
+        add_spin_of=spin_of.add, linear=linear.read, angular=angular.read, add_twist=add_twist,
+        drotation_of=turned.read, turn_of=turn_of, add_rotation_of=turned.add, add_turn_of=add_turn_of,
     )  # fmt: skip
-
-
-def flatten(*arrays: Any) -> list[Any]:
-    """Flatten arrays for the loops, each with at least one element, as kernels need some memory."""
-    given = [each.data if isinstance(each, Tensor) else each for each in arrays]
-    return [each.reshape(-1) if each.size else np.zeros(1, each.dtype) for each in given]

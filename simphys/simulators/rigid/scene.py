@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from simphys.nn import Controller
 from simphys.scenefile.section import Fields
-from simphys.simulators.rigid.joint import WORLD, Joint, Spring
+from simphys.simulators.rigid.joints.joint import WORLD, Joint, Spring
+from simphys.simulators.rigid.markers import RigidMarkers
 from simphys.simulators.rigid.model import RigidBodies
 from simphys.simulators.rigid.sections import (
     BallSection,
@@ -85,7 +87,8 @@ def build_fields(config: Any) -> Fields:
         "velocity": np.array([body.velocity or [0.0] * dim for body in bodies], float),
         "angular_velocity": np.array([np.broadcast_to(body.angular_velocity or 0.0, spins) for body in bodies], float),
     }
-    return Fields(params=params, state=state, nodes=n, channels=channels or None)
+    markers = RigidMarkers(n, dim)
+    return Fields(params=params, state=state, nodes=n, channels=channels or None, markers=markers)
 
 
 def shapes_of(body: BodySection) -> list[Shape]:
@@ -116,7 +119,7 @@ def mass_and_inertia(body: BodySection) -> tuple[float, Array]:
 
 def plane_of(section: PlaneSection) -> Plane:
     """Return the plane with a unit normal."""
-    length = float(np.linalg.norm(section.normal))
+    length = math.hypot(*section.normal)  # also of numbers whose squares underflow
     return Plane(tuple([each / length for each in section.normal]), section.offset / length)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from simphys.scenefile.control import PatternSection
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
-from simphys.simulators.rigid import overlap, target_checks
+from simphys.simulators.rigid import target_checks
+from simphys.simulators.rigid.contacts import overlap
 from simphys.simulators.rigid.scene import plane_of, rotation_matrix, shapes_of
 from simphys.simulators.rigid.sections import (
     BodySection,
@@ -53,6 +54,9 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     found: list[Problem] = []
     for place, body in enumerate(bodies):
         found += _check_body(("bodies", place), body, dim)
+        if body.name is not None and body.name in [other.name for other in bodies[:place]]:
+            constraint, remedy = "must be the name of one body only", "Give it another name."
+            found.append(_problem(("bodies", place, "name"), constraint, body.name, remedy))
     for place, plane in enumerate(planes or []):
         found += _check_direction(("planes", place, "normal"), plane.normal, dim)
     for place, joint in enumerate(joints or []):

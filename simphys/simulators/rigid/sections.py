@@ -56,6 +56,8 @@ class RodSection(Section):
 class BodySection(Section):
     """A rigid body. The origin of its frame is its centre of mass; `position` is its initial position [m].
 
+    name: its name in pictures, tables and scripts (`scene.bodies["trunk"]`); by default its number.
+
     shapes: its contact shapes, none by default. Give density [kg/m^2 or kg/m^3] or mass [kg]. inertia: principal
     moments along the axes of its frame [kg m^2], one in the plane and three in space; by default those of its shapes,
     filled uniformly. orientation: an angle [rad] in the plane; in space a quaternion (w, x, y, z) or a rotation vector
@@ -75,6 +77,7 @@ class BodySection(Section):
     friction: NonNegative = 0.5
     restitution: Part = 0.0
     fixed: bool = False
+    name: Annotated[str, Field(min_length=1)] | None = None
 
 
 class PlaneSection(Section):

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simphys.autograd.errors import InputError
+from simphys.numerics.finite import finite
 from simphys.simulator import Array, Arrays
 
 from .checks import COMPLIANT, check_params
@@ -77,7 +78,7 @@ def largest_stable_dt(model: RigidBodies, params: Arrays, state: Arrays) -> tupl
     largest, limiting = (highest, impact) if highest < model.dt else (model.dt, "")
     found = _find_instability(largest, start.freedom, permanent, groups)
     lower, upper, limiting = (0.0, largest, found) if found else (largest, largest, limiting)
-    while upper - lower > 1e-6 * upper:
+    while upper - lower > max(1e-6 * upper, 1e-300):  # half of less may be flushed to 0, without end
         middle = (lower + upper) / 2
         if found := _find_instability(middle, start.freedom, permanent, groups):
             upper, limiting = middle, found
@@ -86,11 +87,14 @@ def largest_stable_dt(model: RigidBodies, params: Arrays, state: Arrays) -> tupl
     return lower, limiting
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _find_instability(h: float, freedom: int, permanent: Sequence[Term], groups: Sequence[Sequence[Term]]) -> str:
     """Return the term that contributes most to an indefinite N(h), of `always` and one group; '' if N is definite."""
     N = 4 * np.eye(freedom)
     for term in permanent:
         N -= term.rows.T @ (_weight(term, h)[:, None] * term.rows)
+    if not np.isfinite(N).all():
+        return permanent[0].name
     values, vectors = np.linalg.eigh(N)
     if values[0] <= 0:
         return max(permanent, key=lambda term: float(_weight(term, h) @ (term.rows @ vectors[:, 0]) ** 2)).name
@@ -99,7 +103,7 @@ def _find_instability(h: float, freedom: int, permanent: Sequence[Term], groups:
         weights = [np.maximum(_weight(term, h), 0) for term in group]
         roots = [(w[:, None] / values) ** 0.5 * (t.rows @ vectors) for t, w in zip(group, weights, strict=True)]
         both = np.concatenate(roots)
-        taken, shares = np.linalg.eigh(both @ both.T)
+        taken, shares = np.linalg.eigh(finite(both @ both.T))
         if taken[-1] >= 1:
             parts = np.split(shares[:, -1], np.cumsum([len(root) for root in roots])[:-1])
             return group[int(np.argmax([part @ part for part in parts]))].name

@@ -11,24 +11,22 @@ import numpy as np
 from simphys.autograd import Tensor, runtime, tensor
 from simphys.substep import concatenate
 
-from . import joint_tables
 from .checks import COMPLIANT
-from .compliant import CompliantContact
-from .contact_rows import ContactRows
-from .drift import Drift, FreeDrift
-from .geometry.contacts import Contacts
-from .joint_constraints import JointRows
-from .kick import Kick
-from .mobility import Mobility
+from .contacts.compliant import CompliantContact, ContactWrench
+from .contacts.contact_rows import ContactRows
+from .contacts.distances import Contacts
+from .contacts.time_of_impact import TimeOfImpact
+from .joints.joint_constraints import JointRows
+from .joints.motor import JointForce, JointWrench
+from .joints.spring_damper import SpringDamper, SpringWrench
 from .model import Params, RigidBodies, State
-from .motor import JointForce
-from .sense import Sense
-from .solve import Solve
-from .split_step import SplitStep
-from .spring_damper import SpringDamper
-from .time_of_impact import TimeOfImpact
+from .motion.drift import Drift, FreeDrift
+from .motion.kick import Kick
+from .motion.sense import Centre, ControllerInputs, SenseBodies, SenseGoal
+from .solver.mobility import Mobility
+from .solver.solve import Solve
+from .solver.split_step import SplitStep
 
-ControllerInputs = concatenate("control", "sensed", result="inputs")
 AllRows = concatenate("joint_row", "contact_row", result="row")
 AllTargets = concatenate("joint_target", "contact_target", result="target")
 
@@ -119,13 +117,14 @@ def list_rows(
     model: RigidBodies, params: Params, x: Tensor, q: Tensor, contact: Contact
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return rows and targets of joints and contacts, and limits and bounces of contacts."""
+    gain = model.joint_correction / model.dt
     if not model.contacts:
-        return *JointRows.apply(model, x, q), zeros(0), zeros(0)
+        return *JointRows.apply(model, gain, x, q), zeros(0), zeros(0)
     given = contact.active, contact.gap, contact.frame, params.friction, params.restitution
     row, target, limit, bounce = ContactRows.apply(model, *given)
     if model.joints:
-        joint_row, _ = JointRows.apply(model, contact.x_impact, contact.q_impact)
-        _, joint_target = JointRows.apply(model, x, q)
+        joint_row, _ = JointRows.apply(model, gain, contact.x_impact, contact.q_impact)
+        _, joint_target = JointRows.apply(model, gain, x, q)
         row, target = AllRows.apply(model, joint_row, row), AllTargets.apply(model, joint_target, target)
     return row, target, limit, bounce
 
@@ -141,13 +140,15 @@ def sum_forces(
     wrenches: list[Tensor] = []
     if contacts is not None:
         contact_params = (params.contact_stiffness, params.contact_damping, params.friction)
-        wrenches += [CompliantContact.apply(model, *contacts, state.velocity, state.angular_velocity, *contact_params)]
+        inputs = (*contacts, state.velocity, state.angular_velocity, *contact_params)
+        wrenches += [ContactWrench.apply(model, *CompliantContact.apply(model, model.slip_speed, *inputs))]
     if model.springs:
         spring_params = (params.spring_stiffness, params.spring_damping, params.spring_length)
-        wrenches += [SpringDamper.apply(model, *state.tensors(), *spring_params)]
-    if joint_tables.tabulate_free_rows(model).rows:
+        wrenches += [SpringWrench.apply(model, *SpringDamper.apply(model, *state.tensors(), *spring_params))]
+    if len(model.free_rows.a):
         action = compute_actions(model, params, state, control)
-        wrenches += [JointForce.apply(model, *state.tensors(), action, params.motor_strength, params.joint_damping)]
+        joint_params = (action, params.motor_strength, params.joint_damping)
+        wrenches += [JointWrench.apply(model, *JointForce.apply(model, *state.tensors(), *joint_params))]
     return functools.reduce(operator.add, wrenches) if wrenches else zeros(model.bodies, model.freedoms)
 
 
@@ -157,8 +158,12 @@ def compute_actions(model: RigidBodies, params: Params, state: State, control: T
         return zeros(len(model.motors))
     if model.network is None:
         return control
-    inputs: Tensor = model.network(params, ControllerInputs.apply(model, control, Sense.apply(model, *state.tensors())))
-    return inputs
+    assert model.controller is not None, "a network belongs to one"
+    centre = Centre.apply(model, state.position, 1 / model.bodies)
+    sensed = SenseBodies.apply(model, *state.tensors(), centre, model.controller.scale)
+    offset = SenseGoal.apply(model, centre, np.array(model.controller.goal, runtime.real_dtype()))
+    actions: Tensor = model.network(params, ControllerInputs.apply(model, control, *sensed, offset))
+    return actions
 
 
 def zeros(*shape: int) -> Tensor:

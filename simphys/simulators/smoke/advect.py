@@ -127,14 +127,20 @@ class _Workspace:
         self.velocity = [Transport(self.pool, lattice, "u") for lattice in velocity_lattices(model)]
         self.smoke = Transport(self.pool, smoke_lattice(model), "smoke")
         self._zero_boundary = np.zeros((2 * model.dim, model.dim))
+        self._averages = model.grid == "staggered"
 
     def load_velocity(self, kind: str, velocity: Array, boundary: Array | None = None) -> None:
-        """Store a velocity with ghosts. Transport of smoke reads no ghosts beyond sides, so it gives no boundary."""
+        """Store a velocity with ghosts.
+
+        Transport of smoke reads no ghosts beyond sides, so it gives no boundary. It reads ghosts only if velocities
+        are averaged to the centres of cells.
+        """
         u, given = self.pool.get_velocity(kind), (self._zero_boundary if boundary is None else boundary).T
         for each in self.velocity:
             lattice = each.lattice
             u[lattice.components][lattice.inside] = velocity[lattice.components][lattice.own]
-            lattice.extend(u[lattice.components], given[lattice.components])
+            if boundary is not None or self._averages:
+                lattice.extend(u[lattice.components], given[lattice.components])
 
     def collect_adj_velocity(self, adj_boundary: Array | None = None, out: Array | None = None) -> Array:
         """Reverse `load_velocity`: write the adjoint velocity to `out` and add to adj_boundary."""
@@ -145,7 +151,8 @@ class _Workspace:
         out = _prepare_output(self.model, adj_u, out)
         for each in self.velocity:
             lattice = each.lattice
-            lattice.adj_extend(adj_u[lattice.components], given[lattice.components])
+            if adj_boundary is not None or self._averages:
+                lattice.adj_extend(adj_u[lattice.components], given[lattice.components])
             out[lattice.components][lattice.own] = adj_u[lattice.components][lattice.inside]
         return out
 

@@ -18,6 +18,8 @@ class SmokeConfig(Config):
 
     FILES = (("obstacle", "file"), ("state", EACH, "file"))
 
+    SIZES = ((("grid", "cells"), 100), (("obstacle", "outline", "modes"), 100))
+
     simulator: scene.SmokeSimulator
     grid: scene.GridSection
     fluid: scene.FluidSection = scene.FluidSection()

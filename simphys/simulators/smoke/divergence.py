@@ -21,7 +21,6 @@ import numpy as np
 from simphys.autograd import kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.poisson import (
-    BLOCK,
     COLUMNS,
     PERIODIC_COLUMNS,
     PERIODIC_PLANES,
@@ -37,21 +36,29 @@ from simphys.simulator import Array
 
 from .model import Smoke
 
+BLOCK = 32
+"""Number of cells of a row that are computed together."""
+
 COMPONENT, WEIGHTS = 3, 4
 """Indices in `faces` of the size of a component and of a row of weights, after the counts along the three axes."""
 
 
-@functools.cache
-@no_type_check
-def staggered(real: Any, dim: int) -> SimpleNamespace:
-    """The loops on a staggered grid, with the weights w of faces along each axis."""
-    f = passes(real, dim)
+@ti.func
+def weight(w: ti.template(), faces: ti.template(), a: ti.template(), plane, row, column):
+    place = 2 * faces[WEIGHTS] + column
+    if ti.static(a == 1):
+        place = faces[WEIGHTS] + row
+    if ti.static(a == 0):
+        place = plane
+    return w[place]
+
+
+def staggered_divergence(real: Any, dim: int) -> Any:
+    f, block = passes(real, dim, False), ti.types.vector(BLOCK, real)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @ti.func
-    def cross_outflow(
-        faces: ti.template(), w: ti.template(), u: ti.template(), plane: ti.i32, row: ti.i32, j: ti.i32
-    ) -> real:
+    def cross_outflow(faces: ti.template(), w: ti.template(), u: ti.template(), plane, row, j):
         """Return the outflow of a cell through the faces between rows, and in 3-D between planes."""
         here, after = (plane * faces[ROWS] + row) * faces[COLUMNS] + j, (row + 1) % faces[ROWS]
         row_component = (dim - 2) * faces[COMPONENT]
@@ -62,22 +69,12 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
             total += w[plane + 1] * u[beyond] - w[plane] * u[here]
         return total
 
-    @ti.func
-    def weight(
-        w: ti.template(), faces: ti.template(), a: ti.template(), plane: ti.i32, row: ti.i32, column: ti.i32
-    ) -> real:
-        place = 2 * faces[WEIGHTS] + column
-        if ti.static(a == 1):
-            place = faces[WEIGHTS] + row
-        if ti.static(a == 0):
-            place = plane
-        return w[place]
-
+    @no_type_check
     @kernel
     def divergence(grid: integers, faces: integers, w: reals, u: reals, b: reals):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            v = f.block(0)
+            v = block(0)
             for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
                 to = f.start(grid, plane, row)
                 at = (dim - 1) * faces[COMPONENT] + (plane * faces[ROWS] + row) * faces[COLUMNS]  # along the row
@@ -95,12 +92,20 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
                     along = w[one + j + 1] * u[at + (j + 1) % faces[COLUMNS]] - w[one + j] * u[at + j]
                     b[to + j] = cross_outflow(faces, w, u, plane, row, j) + along
 
+    return divergence
+
+
+def staggered_correction(real: Any, dim: int) -> Any:
+    f, block = passes(real, dim, False), ti.types.vector(BLOCK, real)
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @no_type_check
     @kernel
     def correct(grid: integers, faces: integers, w: reals, z: reals, u: reals):
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.wrap(grid, z, 0)
-            v = f.block(0)
+            v = block(0)
             for a in ti.static(range(3 - dim, 3)):
                 planes, rows, columns = grid[PLANES], grid[ROWS], grid[COLUMNS]
                 stride = 1
@@ -125,37 +130,43 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
                         change = weight(w, faces, a, plane, row, j) * (z[at + j - stride] - z[at + j])
                         u[to + j] = u[to + j] - change
 
-    return SimpleNamespace(divergence=divergence, correct=correct)
+    return correct
 
 
 @functools.cache
-@no_type_check
-def collocated(real: Any, dim: int) -> SimpleNamespace:
-    """The loops on a collocated grid, which has no weights."""
-    f = passes(real, dim)
+def staggered(real: Any, dim: int) -> SimpleNamespace:
+    """The loops on a staggered grid, with the weights w of faces along each axis."""
+    return SimpleNamespace(divergence=staggered_divergence(real, dim), correct=staggered_correction(real, dim))
+
+
+@ti.func
+def neighbours(i, n, periodic):
+    """Return the cells before and after i, or i itself at a wall."""
+    before, after = i - 1, i + 1
+    if i == 0:
+        before = ti.select(periodic, n - 1, 0)
+    if i == n - 1:
+        after = ti.select(periodic, 0, n - 1)
+    return before, after
+
+
+@ti.func
+def sign(i, neighbour, periodic):
+    """Return -1 for a mirror image, else 1."""
+    return ti.select(i == neighbour and periodic == 0, -1.0, 1.0)
+
+
+def collocated_divergence(real: Any, dim: int) -> Any:
+    f, block = passes(real, dim, False), ti.types.vector(BLOCK, real)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
-    @ti.func
-    def neighbours(i: ti.i32, n: ti.i32, periodic: ti.i32):
-        """Return the cells before and after i, or i itself at a wall."""
-        before, after = i - 1, i + 1
-        if i == 0:
-            before = ti.select(periodic, n - 1, 0)
-        if i == n - 1:
-            after = ti.select(periodic, 0, n - 1)
-        return before, after
-
-    @ti.func
-    def sign(i: ti.i32, neighbour: ti.i32, periodic: ti.i32) -> real:
-        """Return -1 for a mirror image, else 1."""
-        return ti.select(i == neighbour and periodic == 0, -1.0, 1.0)
-
+    @no_type_check
     @kernel
     def divergence(grid: integers, faces: integers, w: reals, u: reals, b: reals):
         ti.loop_config(serialize=True)
         for _ in range(1):
             planes, rows, columns, periodic = grid[PLANES], grid[ROWS], grid[COLUMNS], grid[PERIODIC_COLUMNS]
-            v = f.block(0)
+            v = block(0)
             for plane, row in ti.ndrange(planes, rows):
                 to = f.start(grid, plane, row)
                 at = (dim - 1) * faces[COMPONENT] + (plane * rows + row) * columns  # of the component along the row
@@ -187,13 +198,21 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
                         total += far * u[far_at + j] - near * u[near_at + j]
                     b[to + j] = 0.5 * total
 
+    return divergence
+
+
+def collocated_correction(real: Any, dim: int) -> Any:
+    f, block = passes(real, dim, False), ti.types.vector(BLOCK, real)
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @no_type_check
     @kernel
     def correct(grid: integers, faces: integers, w: reals, z: reals, u: reals):
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.wrap(grid, z, 0)
             planes, rows, columns = grid[PLANES], grid[ROWS], grid[COLUMNS]
-            v = f.block(0)
+            v = block(0)
             for a in ti.static(range(3 - dim, 3)):
                 for plane, row in ti.ndrange(planes, rows):
                     at = f.start(grid, plane, row)
@@ -222,7 +241,13 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
                         u[to] = u[to] - 0.5 * z[at]
                         u[to + last] = u[to + last] + 0.5 * z[at + last]
 
-    return SimpleNamespace(divergence=divergence, correct=correct)
+    return correct
+
+
+@functools.cache
+def collocated(real: Any, dim: int) -> SimpleNamespace:
+    """The loops on a collocated grid, which has no weights."""
+    return SimpleNamespace(divergence=collocated_divergence(real, dim), correct=collocated_correction(real, dim))
 
 
 class Differences:

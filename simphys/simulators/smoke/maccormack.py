@@ -23,7 +23,7 @@ from simphys.numerics.element import element
 from simphys.numerics.multilinear import adj_interpolate, interpolate, jvp_interpolate
 
 from . import sampling
-from .sampling import BLOCK, SPREAD
+from .sampling import BLOCK, SPREAD, entry
 
 
 @ti.func
@@ -77,16 +77,11 @@ def jvp_limit(value, f, dvalue, df):
 
 
 # fmt: off
-@functools.cache
-@no_type_check
-def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> SimpleNamespace:
-    """Loops over points, like those of sampling.py; `moved` is s."""
-    fn = sampling.functions(real, dim, staggered)
-    vec = fn.vec
+def correct_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int, parallel: bool) -> Any:
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    field_block = ti.types.matrix(fields, BLOCK, real)
-    spread = SPREAD if parallel else 1
+    field_block, spread = ti.types.matrix(fields, BLOCK, real), SPREAD if parallel else 1
 
+    @no_type_check
     @kernel
     def correct(
         f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real,
@@ -106,13 +101,21 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                         mask = correction_mask(inside, inside_back)
                         for n in ti.static(range(fields)):
                             j = n * size + k0 + x0 + lane
-                            back = interpolate(fn.corners_at(moved, fn.entry(n, size, first), s), behind)
+                            back = interpolate(fn.corners_at(moved, entry(n, size, first), s), behind)
                             value = add_correction(f[j], moved[j], back, mask)
-                            found[n, lane] = limit(value, fn.corners_at(f, fn.entry(n, size, there), s))
+                            found[n, lane] = limit(value, fn.corners_at(f, entry(n, size, there), s))
                     for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
                         for n in ti.static(range(fields)):
                             corrected[n * size + k0 + x0 + lane] = found[n, lane]
 
+    return correct
+
+
+def pull_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int) -> Any:
+    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+    vec = fn.vec
+
+    @no_type_check
     @kernel
     def adj_correct(
         f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, g: reals,
@@ -131,19 +134,27 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                 total = vec(0.0)
                 for n in ti.static(range(fields)):
                     j = n * size + k
-                    near = fn.corners_at(moved, fn.entry(n, size, first), s)
+                    near = fn.corners_at(moved, entry(n, size, first), s)
                     back = interpolate(near, behind)
                     value = add_correction(f[j], moved[j], back, mask)
-                    adj_value, adj_there = adj_limit(value, fn.corners_at(f, fn.entry(n, size, there), s), g[j])
-                    fn.adj_corners_at(adj_f, fn.entry(n, size, there), s, adj_there)
+                    adj_value, adj_there = adj_limit(value, fn.corners_at(f, entry(n, size, there), s), g[j])
+                    fn.adj_corners_at(adj_f, entry(n, size, there), s, adj_there)
                     adj_f_j, adj_moved_j, adj_back = adj_add_correction(f[j], moved[j], back, mask, adj_value)
                     adj_f[j] = adj_f[j] + adj_f_j
                     adj_moved[j] = adj_moved[j] + adj_moved_j
                     adj_near, adj_behind = adj_interpolate(near, behind, adj_back)
-                    fn.adj_corners_at(adj_moved, fn.entry(n, size, first), s, adj_near)
+                    fn.adj_corners_at(adj_moved, entry(n, size, first), s, adj_near)
                     total += adj_behind
                 fn.adj_velocity_at(adj_u, size, k, s, h * total)
 
+    return adj_correct
+
+
+def push_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int, parallel: bool) -> Any:
+    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+    spread = SPREAD if parallel else 1
+
+    @no_type_check
     @kernel
     def jvp_correct(
         f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, df: reals,
@@ -162,7 +173,7 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                     mask = correction_mask(inside, inside_back)
                     dbehind = h * fn.velocity_at(du, size, k, s)  # a point moved to a side gets no correction
                     for n in ti.static(range(fields)):
-                        j, from_back, far = n * size + k, fn.entry(n, size, first), fn.entry(n, size, there)
+                        j, from_back, far = n * size + k, entry(n, size, first), entry(n, size, there)
                         near = fn.corners_at(moved, from_back, s)
                         back = interpolate(near, behind)
                         value = add_correction(f[j], moved[j], back, mask)
@@ -173,5 +184,14 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                             value, fn.corners_at(f, far, s), dvalue, fn.corners_at(df, far, s)
                         )
 
-    return SimpleNamespace(correct=correct, adj_correct=adj_correct, jvp_correct=jvp_correct)
+    return jvp_correct
 # fmt: on
+
+
+@functools.cache
+def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> SimpleNamespace:
+    """Loops over points, like those of sampling.py; `moved` is s."""
+    of = real, dim, sampling.functions(real, dim, staggered), fields
+    return SimpleNamespace(
+        correct=correct_loop(*of, parallel), adj_correct=pull_loop(*of), jvp_correct=push_loop(*of, parallel)
+    )

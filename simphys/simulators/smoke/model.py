@@ -148,6 +148,11 @@ class Smoke(Model):
     def state_shapes(self) -> Mapping[str, Shape]:
         return {"velocity": (self.dim, *self.faces), "smoke": self.cells, "force": (self.dim,)}
 
+    @property
+    def units(self) -> Mapping[str, str]:
+        """Units of fields of the state that are not on the grid."""
+        return {"force": f"m^{self.dim + 1}/s^2"}
+
     def describe_grid(self) -> Grid:
         fields = {"velocity": "m/s", "smoke": "", "smoke_rate": "1/s", "obstacle": "m"}
         return Grid(cells=self.cells, spacing=self.spacing, offset=0.5, fields=fields)

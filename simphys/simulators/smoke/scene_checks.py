@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd.errors import InputError
+from simphys.numerics.multigrid import coarsest_cells
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
 from simphys.simulator import Array
 from simphys.simulators.smoke.model import Smoke
@@ -30,6 +31,8 @@ from simphys.simulators.smoke.scene import (
     velocity,
 )
 
+LARGEST_DIRECT = 2000
+"""Largest number of cells along an axis for a direct solution, whose eigenvectors nothing interrupts (some seconds)."""
 SLACK = 1e-9
 """Tolerance of the balance of inflow and outflow, relative to the flow."""
 
@@ -80,6 +83,11 @@ def _check_boundaries(grid: GridSection, simulator: SmokeSimulator | None) -> It
             yield _problem(key, "opposite sides are periodic together", named, remedy)
     if simulator is None:
         return
+    if simulator.projection == "multigrid" and max(coarsest := coarsest_cells(grid.cells)) > LARGEST_DIRECT:
+        constraint = f"multigrid halves the grid while all counts are even, down to {LARGEST_DIRECT} cells or fewer"
+        found = Words(f"{grid.cells}, of which {coarsest} is left")
+        remedy = 'Give counts with more factors of 2, or let simulator.projection be "conjugate_gradients".'
+        yield _problem(("grid", "cells"), constraint, found, remedy)
     others = sorted(set(kinds) - {"periodic"})
     if simulator.projection == "fft" and others:
         constraint = f"fft needs periodic sides, and some are {' and '.join(others)}"
@@ -198,24 +206,18 @@ def connected(free: Array, boundaries: Sequence[str]) -> Array:
 
     Cells are connected through faces, also across periodic sides.
     """
-    parts = np.zeros(free.shape, np.int64)
-    left = free.copy()
-    while left.any():
-        front = np.zeros(free.shape, bool)
-        front.flat[int(np.argmax(left))] = True
-        number = parts.max() + 1
-        while front.any():
-            parts[front] = number
-            left &= ~front
-            reached = np.zeros(free.shape, bool)
-            for axis in range(free.ndim):
-                for step in (1, -1):
-                    moved = np.roll(front, step, axis)
-                    if boundaries[2 * axis] != "periodic":
-                        np.moveaxis(moved, axis, 0)[0 if step == 1 else -1] = False
-                    reached |= moved
-            front = reached & left
-    return parts
+    from scipy import ndimage
+    from scipy.sparse import coo_array, csgraph
+
+    parts, count = ndimage.label(free)
+    joined = [np.zeros((2, 0), np.int64)]
+    for axis in range(free.ndim):
+        if boundaries[2 * axis] == "periodic":
+            ends = np.stack([parts.take(0, axis).ravel(), parts.take(-1, axis).ravel()])
+            joined.append(ends[:, (ends > 0).all(axis=0)])
+    pairs = np.concatenate(joined, axis=1)
+    graph = coo_array((np.ones(pairs.shape[1], bool), (pairs[0], pairs[1])), shape=(count + 1, count + 1))
+    return csgraph.connected_components(graph, directed=False)[1][parts].astype(np.int64)
 
 
 def _check_side(key: Key, side: str, dim: int) -> Iterator[Problem]:

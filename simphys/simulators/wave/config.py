@@ -18,6 +18,8 @@ class WaveConfig(Config):
 
     FILES = (("medium", EACH, "file"), ("state", EACH, "file"))
 
+    SIZES = ((("grid", "cells"), 50), (("receivers", "lines", EACH, "count"), 100))
+
     simulator: scene.WaveSimulator
     grid: scene.GridSection
     medium: scene.MediumSection

@@ -6,9 +6,8 @@ from collections.abc import Collection
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from simphys.autograd import runtime
+from simphys.autograd.kernels.alignment import aligned_zeros
 from simphys.simulator import Array, Arrays
 from simphys.simulator.array_engine import ArrayEngine
 
@@ -40,6 +39,10 @@ class WaveEngine(ArrayEngine):
         return bool(self.needs & {"speed", "receiver_position"}) or bool(self.model.sources)
 
     @property
+    def segments_roll(self) -> bool:
+        return self.grid.has_bare_steps
+
+    @property
     def sparse_adjoints(self) -> bool:
         return True
 
@@ -61,14 +64,18 @@ class WaveEngine(ArrayEngine):
         return segment.read(rows, names)
 
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
-        size, u = self.grid.layout.size, segment.height
+        size, u, grid = self.grid.layout.size, segment.height, self.grid
         if segment.launches is None:
             layers, extra = self.bind_layers(segment)
-            segment.launches = layers, self._bind_leap(u, extra), self.grid.bind_fill_halo(u)
+            leap, fill_halo = grid.bind_leap(u, self.kappa, extra), grid.bind_fill_halo(u)
+            segment.launches = layers, leap, fill_halo
         layers, leap, fill_halo = segment.launches
+        if grid.has_bare_steps:
+            leap(start, steps)
+            return
         for row in range(start, start + steps):
             layers(row)
-            leap(row * size, (row + 1) * size, (row + 2) * size)
+            leap(row, 1)
             self.sources_and_receivers.inject(segment, row, first + row)
             fill_halo((row + 2) * size)
             self.sources_and_receivers.receive(segment, row + 1)
@@ -85,9 +92,9 @@ class WaveEngine(ArrayEngine):
     def rebuild(self, tape: Tape, segment: Segment, *, first: int, steps: int) -> None:
         tape.restore(segment, first=first, steps=steps)
         grid, size, u = self.grid, self.grid.layout.size, segment.height
-        leap, fill_halo = self._bind_leap(u, None), grid.bind_fill_halo(u)
+        leap, fill_halo = grid.bind_leap(u, self.kappa, None), grid.bind_fill_halo(u)
         for row in reversed(range(steps)):
-            leap((row + 2) * size, (row + 1) * size, row * size)
+            leap(row + 2, 1, way=-1)
             self.sources_and_receivers.add_sources(segment, row, first + row, row)
             if first + row > 0:
                 tape.restore_layers(u[:, row], first + row - 1)
@@ -95,10 +102,7 @@ class WaveEngine(ArrayEngine):
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         """Reverse the segment. Some fields of `adjoint` may have one row while others have a row for each state."""
-        running = Adjoint(self, segment, first=first, steps=steps, adjoint=adjoint)
-        for row in reversed(range(steps)):
-            running.step(row)
-        running.finish()
+        Adjoint(self, segment, first=first, steps=steps, adjoint=adjoint).run()
 
     def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:
         grid, size, u = self.grid, self.grid.layout.size, segment.height
@@ -134,7 +138,7 @@ class WaveEngine(ArrayEngine):
         grid, size, memory = self.grid, self.grid.layout.size, self.grid.memory
         if not grid.slabs:
             return lambda row: None, None
-        extra = np.zeros((self.batch, size), runtime.real_dtype())
+        extra = aligned_zeros((self.batch, size), runtime.real_dtype())
         launch = grid.bind_layers(segment.height, segment.slope_memory, segment.curvature_memory, extra)
 
         def layers(row: int) -> None:
@@ -142,10 +146,6 @@ class WaveEngine(ArrayEngine):
             launch((row + 1) * size, row * memory, (row + 1) * memory)
 
         return layers, extra
-
-    def _bind_leap(self, u: Array, extra: Array | None) -> Launch:
-        """Bind `leap(before_at, u_at, new_at)`, all offsets into u."""
-        return self.grid.bind(loops.leap, u=u, before=u, new=u, kappa=self.kappa, extra=extra)
 
     @cached_property
     def sources_and_receivers(self) -> SourcesAndReceivers:
@@ -161,4 +161,4 @@ class WaveEngine(ArrayEngine):
     @cached_property
     def adj_log_courant(self) -> Array:
         """Adjoint sum of log kappa that `pull` adds to, in the grid's layout, [B, size]."""
-        return np.zeros((self.batch, self.grid.layout.size), runtime.real_dtype())
+        return aligned_zeros((self.batch, self.grid.layout.size), runtime.real_dtype())

@@ -26,30 +26,14 @@ from __future__ import annotations
 import numpy as np
 
 from simphys.autograd import runtime
+from simphys.numerics import absorbing
+from simphys.numerics.absorbing import remember
 from simphys.numerics.element import element
 from simphys.simulator import Array
 from simphys.substep import per_element
 from simphys.substep.slab import Slab
 
 from .model import Wave
-
-REFLECTION = 1e-3
-"""Theoretical reflection coefficient R of a layer at normal incidence."""
-
-
-@element
-def slope_memory(psi, Du, a, b):
-    return b * psi + a * Du
-
-
-@slope_memory.adjoint
-def adj_slope_memory(psi, Du, a, b, P):
-    return b * P, a * P
-
-
-@slope_memory.tangent
-def jvp_slope_memory(psi, Du, a, b, dpsi, dDu):
-    return slope_memory(dpsi, dDu, a, b)
 
 
 @element
@@ -71,10 +55,11 @@ def jvp_curvature_memory(zeta, D2u, Dpsi, a, b, dzeta, dD2u, dDpsi):
 
 
 SlopeMemory = per_element(
-    slope_memory,
+    remember,
     over="layer_cells",
-    own={"psi": "slope_memory", "Du": "slope"},
+    own={"psi": "slope_memory", "D": "slope"},
     constant={"a": "profile_a", "b": "profile_b"},
+    results={"slope_memory": "psi"},
 )
 CurvatureMemory = per_element(
     curvature_memory,
@@ -89,10 +74,8 @@ def profile(model: Wave, slab: Slab) -> tuple[Array, Array]:
     """Compute a and b along the axis of a layer, f64, [width]."""
     depth = (np.arange(slab.width) + 0.5) / slab.width
     x = depth[::-1] if slab.first == 0 else depth
-    d0 = -3 * model.layer_speed * np.log(REFLECTION) / (2 * slab.width * model.spacing)
-    d, alpha = d0 * x**2, np.pi * model.layer_frequency * (1 - x)
-    b = np.exp(-(d + alpha) * model.dt)
-    return d / (d + alpha) * (b - 1), b
+    width, speed = slab.width * model.spacing, model.layer_speed
+    return absorbing.profile(x, width=width, speed=speed, frequency=model.layer_frequency, dt=model.dt)
 
 
 @runtime.cached(maxsize=4)

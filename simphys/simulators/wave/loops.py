@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from simphys.substep.lines import STRIDE, LineLoop, first, laplace, second
+from simphys.numerics import absorbing
+from simphys.substep.line_text import ALONG, OWN
+from simphys.substep.lines import LineLoop, first, laplace, second
 
 from . import advance, layer
 
 ELEMENTS = (
-    advance.leap, advance.adj_leap, advance.jvp_leap, layer.slope_memory, layer.adj_slope_memory,
+    advance.leap, advance.adj_leap, advance.jvp_leap, absorbing.remember, absorbing.adj_remember,
     layer.curvature_memory, layer.adj_curvature_memory,
 )  # fmt: skip
 """The element functions that the text calls."""
-
-ALONG, OWN = f"(stride & {STRIDE})", f"(own_stride & {STRIDE})"
-"""Distances between neighbours along the axis of a layer, in the grid and in its slab."""
 
 
 def curvature(name: str, extra: str, dim: int, order: int, layers: int) -> str:
@@ -28,7 +27,7 @@ def leap(dim: int, order: int, layers: int) -> LineLoop:
         "leap",
         {"new": f"fn_leap(u[u_i], before[before_i], kappa[kappa_i], {k})"},
         grid=("u", "before", "kappa", "extra", "new"),
-        moving=("before", "u", "new"),
+        over_time=("before", "u", "new"),
     )
 
 
@@ -60,7 +59,7 @@ def slope_memory(order: int) -> LineLoop:
     """Compute psi'."""
     return LineLoop(
         "slope_memory",
-        {"new": f"fn_slope_memory(psi[psi_i], {first('u', ALONG, order)}, a_n, b_n)"},
+        {"new": f"fn_remember(psi[psi_i], {first('u', ALONG, order)}, a_n, b_n)"},
         grid=("u",),
         slab=("psi", "new"),
         moving=("u", "psi", "new"),
@@ -104,7 +103,7 @@ def adj_slope_memory(order: int) -> LineLoop:
         {"adj_psi": "adj_memory", "r": "adj_slope"},
         grid=(),
         slab=("s", "adj_psi", "r"),
-        body=(f"adj_memory, adj_slope = fn_adj_slope_memory(0.0, 0.0, a_n, b_n, {P})",),
+        body=(f"adj_memory, adj_slope = fn_adj_remember(0.0, 0.0, a_n, b_n, {P})",),
         profiles=("a", "b"),
     )
 

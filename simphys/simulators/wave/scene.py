@@ -10,10 +10,10 @@ from pydantic import Field
 
 from simphys.files.field_file import read_field
 from simphys.scenefile.section import Count, Fields, Index, Positive, Section, Simulator
+from simphys.scenefile.survey import ReceiversSection, Vector, group_rows, receiver_position
 from simphys.simulator import Array
 from simphys.simulators.wave.model import Wave
 
-Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
 Kind = Literal["zero", "free", "periodic", "absorbing"]
 Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 
@@ -88,21 +88,6 @@ class SourceSection(Section):
     shot: Index = 0
 
 
-class LineSection(Section):
-    """A line of `count` evenly spaced receivers from `start` to `end` [m]."""
-
-    start: Vector
-    end: Vector
-    count: Count
-
-
-class ReceiversSection(Section):
-    """Receiver positions [m]: single ones first, then lines."""
-
-    position: list[Vector] = []
-    lines: list[LineSection] = []
-
-
 def build_fields(config: Any) -> Fields:
     """Build every parameter and state field at full size. With several shots, source positions have a batch axis.
 
@@ -111,8 +96,8 @@ def build_fields(config: Any) -> Fields:
     grid, medium, state = config.grid, config.medium, config.state
     sources, receivers = config.sources, config.receivers
     dim = len(grid.cells)
-    position = _group_rows([source.position for source in sources], sources, dim)
-    velocity = _group_rows([source.velocity or [0.0] * dim for source in sources], sources, dim)
+    position = group_rows([source.position for source in sources], sources, dim)
+    velocity = group_rows([source.velocity or [0.0] * dim for source in sources], sources, dim)
     positions = receiver_position(receivers, dim)
     height = field(grid, state.height)
     layer_cells = model(grid, medium, sources, receivers, order=2, dt=1.0).layer_cells
@@ -173,12 +158,6 @@ def boundaries(grid: GridSection) -> tuple[Kind, ...]:
     return tuple([given.get(side, "zero") for side in SIDES[: 2 * len(grid.cells)]])
 
 
-def shots(sources: Sequence[SourceSection]) -> list[list[SourceSection]]:
-    """Group the sources by shot."""
-    count = max([source.shot for source in sources], default=0) + 1
-    return [[source for source in sources if source.shot == shot] for shot in range(count)]
-
-
 def speed(grid: GridSection, medium: MediumSection) -> Array:
     """Compute the wave speed in each cell, [*cells] [m/s]."""
     return field(grid, medium.speed)
@@ -197,17 +176,3 @@ def field(grid: GridSection, given: float | list[BumpSection] | FieldFileSection
         squares = sum([(x - c) ** 2 for x, c in zip(axes, bump.centre, strict=True)])
         made += bump.amplitude * np.exp(-squares / bump.width**2)
     return made
-
-
-def receiver_position(receivers: ReceiversSection, dim: int) -> Array:
-    """Compute the positions of all receivers, [R, dim] [m]."""
-    lines = [np.linspace(line.start, line.end, line.count) for line in receivers.lines]
-    return np.concatenate([np.array(receivers.position, dtype=float).reshape(-1, dim), *lines])
-
-
-def _group_rows(rows: Sequence[Any], sources: Sequence[SourceSection], dim: int) -> Array:
-    """Arrange the rows of all sources as [S, dim], or as [shots, S, dim] for several shots."""
-    count = max([source.shot for source in sources], default=0) + 1
-    parts = [[row for row, source in zip(rows, sources, strict=True) if source.shot == shot] for shot in range(count)]
-    made = np.array(parts, dtype=float).reshape(count, -1, dim)
-    return made if count > 1 else made[0]

@@ -11,18 +11,17 @@ import numpy as np
 from simphys.autograd.errors import InputError
 from simphys.scenefile.control import WaveletSection
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
+from simphys.scenefile.survey import ReceiversSection, check_axes, check_control, receiver_keys, shots
 from simphys.simulators.wave.scene import (
     SIDES,
     FieldFileSection,
     GridSection,
     MediumSection,
-    ReceiversSection,
     SourceSection,
     StateSection,
     WaveSimulator,
     boundaries,
     field,
-    shots,
 )
 
 MOST_CELLS = 2**31 - 1
@@ -47,7 +46,7 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     driven = "control" not in sections or control is not None
     found: list[Problem] = []
     if sources is not None:
-        found += _check_control(sources, members, driven)
+        found += check_control(sources, members, driven)
     if grid is None:
         return found
     dim = len(grid.cells)
@@ -57,11 +56,8 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     if sources is not None:
         found += _check_shots(sources)
     if receivers is not None:
-        for place, position in enumerate(receivers.position):
-            found += _check_place(("receivers", "position", place), position, grid, "a receiver")
-        for place, line in enumerate(receivers.lines):
-            for name in ("start", "end"):
-                found += _check_place(("receivers", "lines", place, name), getattr(line, name), grid, "a receiver")
+        for key, position in receiver_keys(receivers):
+            found += _check_place(key, position, grid, "a receiver")
     if medium is not None and isinstance(medium.speed, FieldFileSection):
         found += _check_file(("medium", "speed"), medium.speed, grid, positive=True)
     for name in ("height", "previous"):
@@ -69,19 +65,8 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
         if isinstance(given, FieldFileSection):
             found += _check_file(("state", name), given, grid, positive=False)
         for place, bump in enumerate(given if isinstance(given, list) else []):
-            found += _check_axes(("state", name, place, "centre"), bump.centre, dim)
+            found += check_axes(("state", name, place, "centre"), bump.centre, dim)
     return found
-
-
-def _check_control(sources: Sequence[SourceSection], members: int | None, driven: bool) -> Iterator[Problem]:
-    count = len(shots(sources))
-    if sources and not driven:
-        remedy = 'Add a section [control], such as kind = "wavelet", or drop the sources.'
-        yield _problem(("sources",), "sources need a control", Words("no [control] section"), remedy)
-    elif members is not None and count not in (1, members):
-        constraint = f"must have {count} rows, one for each shot"
-        remedy = "Give a row for each shot, or one row for all."
-        yield _problem(("control", "amplitude"), constraint, Words(f"{members}"), remedy)
 
 
 def _check_grid(grid: GridSection, simulator: WaveSimulator | None) -> Iterator[Problem]:
@@ -121,7 +106,7 @@ def _check_source(key: Key, source: SourceSection, grid: GridSection) -> Iterato
     else:
         yield from _check_place((*key, "position"), source.position, grid, "a source", normal)
     if source.velocity is not None:
-        yield from _check_axes((*key, "velocity"), source.velocity, dim)
+        yield from check_axes((*key, "velocity"), source.velocity, dim)
 
 
 def _check_shots(sources: Sequence[SourceSection]) -> Iterator[Problem]:
@@ -139,7 +124,7 @@ def _check_place(
     """Check that a position is within the field, along all axes or only one."""
     dim, kinds = len(grid.cells), boundaries(grid)
     if len(position) != dim:
-        yield from _check_axes(key, position, dim)
+        yield from check_axes(key, position, dim)
         return
     for axis, count in enumerate(grid.cells):
         low, high = kinds[2 * axis], kinds[2 * axis + 1]
@@ -163,12 +148,6 @@ def _check_file(key: Key, given: FieldFileSection, grid: GridSection, *, positiv
         picture = given.file.endswith(".png")
         remedy = "Set `greys` to the speeds of black and white." if picture else "Correct the file."
         yield _problem((*key, "file"), "speeds must be above 0", found, remedy)
-
-
-def _check_axes(key: Key, value: Sequence[Any], dim: int) -> Iterator[Problem]:
-    if len(value) != dim:
-        constraint = f"must have {dim} elements, one for each axis of the grid"
-        yield _problem(key, constraint, list(value), f"It has {len(value)}: give {dim}.")
 
 
 def _listed(kinds: Sequence[str]) -> str:

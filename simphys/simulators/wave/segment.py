@@ -9,14 +9,18 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
+from simphys.autograd.kernels.alignment import aligned_zeros
 from simphys.simulator import Array, Arrays, arena
-from simphys.substep.lines import INDEX
+from simphys.substep.line_text import INDEX
 
 from .grid_loops import GridLoops, Launch
 
 
 class Segment:
-    """Storage for `steps` + 1 states. Row r + 1 of `height` belongs to state r; row 0 precedes the first state."""
+    """Storage for `steps` + 1 states. Row r + 1 of `height` belongs to state r; row 0 precedes the first state.
+
+    If steps are bare, it may be advanced further, and then holds the last states, see `Engine.segments_roll`.
+    """
 
     def __init__(self, grid: GridLoops, steps: int) -> None:
         model, real = grid.model, runtime.real_dtype()
@@ -28,8 +32,8 @@ class Segment:
             raise InputError("wave", f"a segment holds at most {INDEX} numbers per field", found, remedy)
         self.height = arena.empty((grid.batch, rows + 1, size), real)
         self.height[...] = 0
-        self.slope_memory = np.zeros((grid.batch, rows, grid.memory), real)
-        self.curvature_memory = np.zeros((grid.batch, rows, grid.memory), real)
+        self.slope_memory = aligned_zeros((grid.batch, rows, grid.memory), real)
+        self.curvature_memory = aligned_zeros((grid.batch, rows, grid.memory), real)
         self.source_position = np.zeros((grid.batch, rows, len(model.sources), model.dim), real)
         self.received = np.zeros((grid.batch, rows, model.receivers), real)
         self.launches: tuple[Launch, Launch, Launch] | None = None
@@ -55,13 +59,21 @@ class Segment:
     def read(self, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
         """Copy states, [B, rows, *shape], with these fields or all."""
         cells, unpack_memory = self._grid.layout.view_cells, self._grid.unpack_memory
-        last = self.received.shape[1]
         readers: dict[str, Callable[[], Array]] = {
-            "height": lambda: cells(self.height[:, 1 : last + 1][:, rows]),
-            "previous": lambda: cells(self.height[:, :last][:, rows]),
-            "slope_memory": lambda: unpack_memory(self.slope_memory[:, rows]),
-            "curvature_memory": lambda: unpack_memory(self.curvature_memory[:, rows]),
-            "source_position": lambda: self.source_position[:, rows],
-            "received": lambda: self.received[:, rows],
+            "height": lambda: cells(_rows(self.height, rows, 1)),
+            "previous": lambda: cells(_rows(self.height, rows)),
+            "slope_memory": lambda: unpack_memory(_rows(self.slope_memory, rows)),
+            "curvature_memory": lambda: unpack_memory(_rows(self.curvature_memory, rows)),
+            "source_position": lambda: _rows(self.source_position, rows),
+            "received": lambda: _rows(self.received, rows),
         }
         return {name: read().copy() for name, read in readers.items() if names is None or name in names}
+
+
+def _rows(values: Array, rows: slice | list[int], shift: int = 0) -> Array:
+    """Take rows [B, rows, ...] of an array, `shift` rows later; numbers of rows are modulo their number."""
+    numbers = range(rows.start or 0, rows.stop) if isinstance(rows, slice) else rows
+    places = [(row + shift) % values.shape[1] for row in numbers]
+    if not places or places[-1] - places[0] == len(places) - 1:  # in order: no copy
+        return values[:, places[0] : places[-1] + 1] if places else values[:, :0]
+    return values[:, places]

@@ -12,13 +12,16 @@ import pytest
 from simphys.autograd import runtime, tensor
 from simphys.autograd.errors import InputError
 from simphys.diagnose.check import Certificate, Statement
+from simphys.diagnose.check.beside import check_controls, check_sensor
+from simphys.diagnose.check.case import Case, Run, run
 from simphys.diagnose.check.scene import check_file, check_scene
-from simphys.experiment import losses
+from simphys.experiment import cameras, losses
+from simphys.experiment.control import Recorded
 from simphys.experiment.scene import load_scene
 from simphys.scenefile import ConfigError
 from simphys.simulators.mass_spring.spring import SpringForce
 
-from ...helpers.small_scenes import oscillator, soft_square
+from ...helpers.small_scenes import build, driven_square, oscillator, soft_square
 
 SQUARE = """
 title = "A soft square"
@@ -47,6 +50,72 @@ def test_parameters_state_and_sub_steps_have_statements(tmp_path: Path) -> None:
     for sub_step in ("SpringForce", "GroundForce", "Weight", "KickFactors", "Kick", "Drift"):
         for way in ("adjoint = finite difference", "tangent = adjoint"):
             assert f"{sub_step}: {way}" in names
+
+
+FILMED: dict[str, Any] = {
+    "observations": {
+        "camera": {"scale": 150.0, "rotation": 0.3, "origin": [320.0, 240.0]},
+        "channels": [
+            {"column": 1, "field": "marker", "node": 0, "kind": "pixel", "axis": 1, "gain": 1.1},
+            {"column": 2, "field": "angle", "node": 0, "delay": 0.02},
+        ],
+    }
+}
+
+
+def filmed(folder: Path) -> Any:
+    """A pendulum whose end a camera sees, and an encoder late; the recording is random."""
+    times = np.linspace(0.0, 0.4, 9)
+    np.savetxt(folder / "film.txt", np.column_stack([times, np.random.default_rng(0).normal(size=(9, 2))]))
+    tables = {
+        "simulator": {"name": "pendulum"},
+        "time": {"dt": 0.02, "steps": 20},
+        "geometry": {"length": [0.5]},
+        "material": {"mass": 1.0, "damping": 0.05},
+        "state": {"angle": [0.7]},
+    }
+    return build(tables | FILMED, observations={"file": str(folder / "film.txt")})
+
+
+def test_the_numbers_of_a_control_are_compared_too() -> None:
+    scene = driven_square()
+    samples = np.random.default_rng(0).normal(size=(12, 2))
+    numbers = {name: tensor(value) for name, value in (("gain", [2.0, 0.5]), ("offset", [0.0, 0.1]))}
+    delay = tensor([0.02, 0.0])
+    recorded = Recorded(
+        dt=scene.dt,
+        unit="N",
+        times=0.02 * np.arange(12),
+        samples=samples,
+        control_delay=delay,
+        **{f"control_{name}": value for name, value in numbers.items()},
+    )
+    for controls, names in ((scene.controls, {"weight", "bias"}), (recorded, {"gain", "offset", "delay"})):
+        found = [each for _, made in check_controls(replace(scene, controls=controls), seed=0) for each in made]
+        assert {each.name for each in found} == {f"control_{name}" for name in names}
+        assert len(found) == 2 * len(names) and all(each.passed for each in found)
+
+
+def test_what_enters_behind_the_motion_is_compared_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = filmed(tmp_path)
+    monkeypatch.setattr("simphys.diagnose.check.scene.check", lambda *_, **__: Certificate((), (), {}))  # is slow
+    found = check_scene(scene)
+    assert wrong(found) == []
+    names = [statement.title for statement in found.statements]
+    sensor = ["gain", "offset", "delay"]
+    for name in (*[f"channel_{each}" for each in sensor], "camera_scale", "camera_rotation", "length, in markers"):
+        for way in ("adjoint = finite difference", "tangent = adjoint"):
+            assert f"{name}: {way}" in names
+    assert "mass, in markers: tangent = adjoint" not in names and found.sizes["camera_scale"] > 0
+
+    def doubled(angles: Any, dim: int) -> Any:
+        return [[entry + 0.5 * (entry - entry.detach()) for entry in row] for row in honest(angles, dim)]
+
+    honest = cameras.rotation
+    monkeypatch.setattr(cameras, "rotation", doubled)
+    motion = scene.rollout()
+    made = [statement for _, each in check_sensor(scene, motion, seed=0) for statement in each]
+    assert [s.title for s in made if not s.passed] == ["camera_rotation: adjoint = finite difference"]
 
 
 @pytest.mark.parametrize(
@@ -131,8 +200,33 @@ def test_a_scene_in_f32_is_checked_in_f64_with_its_present_values(square: Path) 
     found = check_scene(replace(scene, params=light, steps=5))
     assert wrong(found) == []
     assert "the full horizon of 5 steps in f64 on cpu" in str(found)  # not the 8 of its tables
+    asked = [s for s in found.statements if s.claim == "f32 on cpu = f64"]
+    assert {s.name for s in asked} == {"loss", *found.sizes}
+    assert all(0 < s.error < 1e-3 for s in asked if found.sizes.get(s.name, 1.0) > 0)
     assert runtime.settings().precision == "f32"
     wild = scene.params.replace(stiffness=scene.params.stiffness * 0 - 1e5)
     with pytest.raises(InputError, match="check: the motion must stay finite; found a blow-up at step ") as raised:
         check_scene(replace(scene, params=wild, steps=400))
     assert raised.value.remedy and runtime.settings().precision == "f32"
+
+
+def test_a_gradient_that_f32_has_lost_fails(square: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lossy(case: Case, **options: Any) -> Run:
+        found = run(case, **options)
+        if found.loss.dtype == np.float32:
+            lost = found.gradients["position"] * np.float32(1.02)
+            return replace(found, gradients={**found.gradients, "position": lost})
+        return found
+
+    monkeypatch.setattr("simphys.diagnose.check.scene.run", lossy)
+    square.write_text(SQUARE + '[runtime]\nprecision = "f32"\n')
+    found = check_file(square)
+    assert wrong(found) == ["position: f32 on cpu = f64"]
+
+
+@pytest.mark.skipif(not runtime.available("vulkan"), reason="no Vulkan driver is installed")
+def test_a_scene_is_checked_on_the_device_that_it_asks_for(square: Path) -> None:
+    found = check_file(square, ["runtime.arch=vulkan", "runtime.precision=f32", "time.steps=3"])
+    assert wrong(found) == []
+    assert "f32 on vulkan = f64" in {statement.claim for statement in found.statements}
+    assert "in f64 on cpu" in str(found)

@@ -41,7 +41,7 @@ def test_the_truth_is_within_three_standard_errors(tmp_path: Path) -> None:
 
 def test_the_jacobian_by_tangents_is_that_by_adjoints() -> None:
     objective = load().objective()
-    theta = objective._tensor(objective.start, requires_grad=True)
+    theta = objective.make_tensor(objective.start, requires_grad=True)
     forward, reverse = (jacobian(objective.residual_tensor, theta, mode=mode) for mode in ("forward", "reverse"))
     assert forward.shape == (720, len(TRUE))
     np.testing.assert_allclose(forward, reverse, rtol=0, atol=1e-11 * np.abs(reverse).max())

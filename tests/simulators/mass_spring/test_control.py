@@ -28,8 +28,10 @@ def final_of(model: MassSpring, steps: int) -> Any:
 
 
 @pytest.mark.usefixtures("variant")
-@pytest.mark.parametrize("integrator", INTEGRATORS)
-@pytest.mark.parametrize(("dim", "springs"), [(1, 7), (2, 18), (3, 7)])
+@pytest.mark.parametrize(
+    ("dim", "springs", "integrator"),
+    [(1, 7, "velocity_verlet"), *[(2, 18, each) for each in INTEGRATORS], (3, 7, INTEGRATORS[0])],
+)
 def test_the_derivative_of_a_hundred_controlled_steps_is_right(dim: int, springs: int, integrator: str) -> None:
     model, params, state = system(dim, integrator=integrator, springs=springs, actuators=3, dt=0.005)
     inputs = (*leaves(params, state), controls(model, 100))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -139,11 +140,10 @@ def test_the_predicted_memory_is_what_is_allocated(
     params["stiffness"] = np.stack([params["stiffness"]] * BATCH)
     engine = engine_of(model, params, control, needs=needs)
     predicted = engine.segment_bytes(STEPS, dense=dense)
-    bind = GeneratedEngine._bind
 
     def record_arrays(self: GeneratedEngine, loops: Any, given: Any) -> Any:
         seen.update({id(a): a for a in {**self._inputs, **given}.values() if isinstance(a, np.ndarray)})
-        return bind(self, loops, given)
+        return SimpleNamespace(run=lambda *_, **__: None)  # no kernel has to be compiled
 
     seen: dict[int, np.ndarray] = {}
     monkeypatch.setattr(GeneratedEngine, "_bind", record_arrays)

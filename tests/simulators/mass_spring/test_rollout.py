@@ -35,9 +35,11 @@ def final_of(model: MassSpring, steps: int) -> Any:
     return final
 
 
-@pytest.mark.parametrize("case", SMALL)
-@pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_degenerate_systems_move_and_differentiate_like_any_other(case: str, integrator: str) -> None:
+@pytest.mark.parametrize(
+    ("integrator", "case"),
+    [*[(INTEGRATORS[0], case) for case in SMALL], *[(INTEGRATORS[1], case) for case in ("no springs", "no dashpots")]],
+)
+def test_degenerate_systems_move_and_differentiate_like_any_other(integrator: str, case: str) -> None:
     model, params, state = system(2, integrator=integrator, **SMALL[case])
     result = rollout(model, params, state, steps=25)
     values = {name: x.data for name, x in zip(NAMES, leaves(params, state), strict=True)}

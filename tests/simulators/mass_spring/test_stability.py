@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import pytest
 from simphys.autograd.errors import InputError
 from simphys.scenefile import from_dict
 from simphys.scenefile.section import Fields
+from simphys.simulators.mass_spring import stability
 from simphys.simulators.mass_spring.config import MassSpringConfig
 from simphys.simulators.mass_spring.model import MassSpring
 from simphys.simulators.mass_spring.stability import largest_stable_dt, require_stable
@@ -178,3 +180,20 @@ def test_an_ordinary_step_is_accepted_without_any_eigenvalues(monkeypatch: pytes
     small = 0.5 * limit(system)
     monkeypatch.setattr("simphys.simulators.mass_spring.stability._largest_eigenpair", None)
     system.require_stable(small)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("rest_length", [0.2, 1.0, 10.0])
+def test_what_is_accepted_without_eigenvalues_is_below_the_limit(
+    rest_length: float, integrator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compressed springs push to the side, however short they are."""
+    system = sheet(integrator, rest_length=rest_length, damping=0.1, drag=0.3)
+    found, relaxed = limit(system), limit(sheet(integrator, damping=0.1, drag=0.3))
+    monkeypatch.setattr(stability, "_largest_eigenpair", None)
+    accepted = 0.0
+    for dt in np.geomspace(1e-4, 1.0, 200):
+        with suppress(TypeError, InputError):  # eigenvalues would be needed
+            system.require_stable(float(dt))
+            accepted = float(dt)
+    assert 0.3 * relaxed < accepted < found

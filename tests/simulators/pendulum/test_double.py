@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import simphys
@@ -44,3 +45,39 @@ def test_the_full_horizon_at_once_ends_in_a_local_minimum() -> None:
     scene = load("double", COARSE)
     result = optimize.minimize(scene.objective(), horizon="full", iterations=40)
     assert rmse(scene, result.loss, 0.01) > 1  # rad
+
+
+INVERTED = (
+    *("geometry.length=[0.14, 0.1]", "time.dt=0.0025", "unknowns.damping.scale=1e-4"),
+    *("observations.channels.0.sigma=1e-3", "observations.channels.1.sigma=1e-3"),
+)
+"""A double pendulum with short links, released upside down; its angles are measured to 1 mrad."""
+
+
+def test_an_inverted_release_is_found_from_30_percent_off_over_11_lyapunov_times(tmp_path: Path) -> None:
+    times, file = 0.01 * np.arange(1, 301), tmp_path / "seen.txt"
+    recording = [f"observations.file={file}", *INVERTED]
+    np.savetxt(file, np.column_stack([0 * times, times, 0 * times, 0 * times]))
+    angle, damping = np.array([3.0, -3.0]), np.array([2e-4, 1e-4])
+    material = ["material.mass=[1.0, 0.62]", "material.damping=[2e-4, 1e-4]", "state.angle=[3.0, -3.0]"]
+    true = load("double", *recording, *material, "state.rate=[0.0, 0.0]")
+    motion = true.rollout()
+    near = true.rollout(state=true.state.replace(angle=angle + np.array([1e-8, 0.0])))
+    parted = np.linalg.norm(near.angle.data - motion.angle.data, axis=1)[-1] / 1e-8
+    assert np.log(parted) > 9.5  # Lyapunov times
+    clean = true.predict(motion).data
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        np.savetxt(file, np.column_stack([0 * times, times, clean + 1e-3 * random.standard_normal(clean.shape)]))
+        mass, *others = 1 + 0.3 * random.choice([-1, 1], 3)
+        begin, friction = angle + 0.1 * random.choice([-1, 1], 2), damping * others
+        start = [
+            f"material.mass=[1.0, {0.62 * mass}]",
+            f"material.damping={friction.tolist()}",
+            f"state.angle={begin.tolist()}",
+            "state.rate=[0.3, -0.3]",
+        ]
+        objective = load("double", *recording, *start).objective()
+        found = optimize.minimize(objective, horizon="growing", iterations=50, tolerance=1e-8)
+        assert found.success and np.sqrt(2 * found.loss / clean.size) < 1.1, f"seed {seed}: {found}"
+        assert objective.unknowns.natural(found.theta)[0] == pytest.approx(0.62, rel=1e-3)

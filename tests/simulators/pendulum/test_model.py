@@ -56,7 +56,7 @@ def test_a_spherical_pendulum_that_turns_too_far_in_a_step_ends() -> None:
     assert "swing" in model.advice({**params.arrays(), "damping": np.array(0.0)}, still)
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, np.nan])
+@pytest.mark.parametrize("value", [0.0, -1.0])
 @pytest.mark.parametrize(("name", "unit"), [("length", "m"), ("mass", "kg")])
 def test_an_unphysical_pendulum_is_reported_and_a_search_goes_on(name: str, unit: str, value: float) -> None:
     (model, params, state), (other, its, start) = chain(2), spherical()

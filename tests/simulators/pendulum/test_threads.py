@@ -15,4 +15,5 @@ def test_members_are_shared_out_among_threads(kind: str, integrator: str, monkey
     system = build(kind, integrator, batch=3)
     serial = evaluate(system, STEPS)
     monkeypatch.setattr(runtime, "parallel", lambda _: True)
-    assert_same(evaluate(system, STEPS), serial, 0.0)
+    # Kernels with and without a loop over threads are compiled apart: some processors round a sum otherwise in one.
+    assert_same(evaluate(system, STEPS), serial, 1e-13)

@@ -104,6 +104,11 @@ def test_damped_joints_are_stable_up_to_the_limit_and_not_beyond() -> None:
         assert largest_motion(system_, BELOW, "velocity") < 10 and largest_motion(system_, ABOVE, "velocity") > 1e3
 
 
+@pytest.mark.parametrize("damping", [1e300, 1.7e308])
+def test_a_damping_that_no_step_is_small_enough_for_ends_the_search(damping: float) -> None:
+    assert limit(*hinge(damping))[0] < 1e-290
+
+
 def standing(shape: Any, height: float, feet: int, *, up: float = 0.0, friction: float = 0.0, **changed: Any) -> System:
     """Return a body of 2 kg that stands on its feet, and rocks a little."""
     sunk = 2.0 * GRAVITY / K / feet

@@ -49,6 +49,14 @@ def test_defaults_describe_a_resting_inviscid_fluid_without_smoke() -> None:
     assert scene.grid is not None and scene.grid.offset == 0.5
 
 
+@pytest.mark.parametrize("cells", [[3000, 7], [20_000, 6]])
+def test_a_long_grid_that_is_not_halved_is_refused(cells: list[int]) -> None:
+    with pytest.raises(ConfigError, match=r"grid\.cells: multigrid halves the grid .* found .* is left\. Give counts"):
+        from_dict(sections(grid=grid(cells=cells)))
+    from_dict(sections(grid=grid(cells=[4000, 6])))
+    from_dict(sections(grid=grid(cells=cells), simulator={"name": "smoke", "projection": "conjugate_gradients"}))
+
+
 def test_all_given_values_arrive() -> None:
     scene = build_scene(
         from_dict(
@@ -117,6 +125,7 @@ BLOCKED = {"shapes": [{"centre": [2.0, 1.5], "radii": [0.6, 30.0]}]}
         ({"grid": grid(boundaries={"x-": "periodic"})}, "grid.boundaries", "periodic together"),
         ({"grid": grid(boundaries={"z-": "open"})}, "grid.boundaries.z-", "side of a 2-D grid"),
         ({"fluid": {"viscosity": -1.0}}, "fluid.viscosity", ""),
+        ({"simulator": {"name": "smoke", "projection": "jacobi", "sweeps": 6_000_000}}, "simulator.sweeps", "10000"),
         ({"fluid": {"buoyancy": [1.0, 2.0, 3.0]}}, "fluid.buoyancy", "2 elements"),
         (
             {"simulator": {"name": "smoke", "projection": "fft"}, "grid": grid(boundaries="closed")},
@@ -192,6 +201,13 @@ def test_cells_are_connected_through_faces_and_through_periodic_sides() -> None:
     closed, periodic = ("closed",) * 4, ("periodic",) * 4
     np.testing.assert_array_equal(connected(free, closed), [[1, 0, 2], [1, 0, 0], [0, 3, 3]])
     np.testing.assert_array_equal(connected(free, periodic), [[1, 0, 1], [1, 0, 0], [0, 1, 1]])
+    assert connected(np.zeros((2, 2), bool), closed).tolist() == [[0, 0], [0, 0]]
+
+
+def test_a_channel_of_a_million_cells_is_searched_in_one_pass() -> None:
+    """Cell by cell along the channel, it would take hours."""
+    winding = np.ones((2, 500_000), bool)
+    assert connected(winding, ["closed"] * 4).max() == 1
 
 
 def recording() -> ModuleType:

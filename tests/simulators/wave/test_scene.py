@@ -135,7 +135,8 @@ def test_each_shot_may_have_its_own_amplitudes_and_velocities() -> None:
     [
         ({"simulator": {"order": 3}}, "simulator.order: must be one of 2, 4 or 8; found 3."),
         ({"grid": {"cells": [12, 3]}}, "grid.cells.1: must be at least 4, as the order is 4; found 3."),
-        ({"grid": {"cells": [10**30, 12]}}, "grid.cells: a grid has at most 2147483647 cells; found"),
+        ({"grid": {"cells": [10**30, 12]}}, "grid.cells.0: must be at most 2147483647; found"),
+        ({"grid": {"cells": [2**31 - 1, 2**31 - 1]}}, "grid.cells: what it counts must fit into the free memory, "),
         ({"grid": {"layer": 13}}, "grid.cells.0: must be at least 15, as its layers and their differences take 15"),
         ({"grid": {"layer_frequency": None}}, "grid.layer_frequency: absorbing layers need a frequency [Hz]; found"),
         ({"grid": {"boundaries": {"z-": "free"}}}, "grid.boundaries.z-: must be a side of a 2-D grid; found"),

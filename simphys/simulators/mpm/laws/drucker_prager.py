@@ -28,7 +28,7 @@ mapping); Tampubolon et al. 2017, Multi-species simulation of porous sand and wa
 import functools
 import math
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 import numpy as np
 
@@ -65,23 +65,22 @@ def _angle_derivative(phi: Array) -> Array:
     return 3 * _SCALE * np.cos(phi) / (3 - np.sin(phi)) ** 2
 
 
-@functools.cache
-@no_type_check
-def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The response of a particle, its adjoint and its tangent; see laws/__init__.py."""
-    mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
+@ti.func
+def parts(e, q, c):
+    """Return b, its trace t and deviator d, and k."""
+    b = e + q / e.n
+    t = b.sum()
+    return b, t, b - t / e.n, c[2] * (0.5 * e.n * c[1] / c[0] + 1)
+
+
+def return_mapping(real: Any, dim: int) -> SimpleNamespace:
+    """Return the mapping of strains, its adjoint, and its tangent at constant strains; see `hencky.plastic`."""
+    vec = ti.types.vector(dim, real)
 
     @ti.func
-    def slope(c):
-        """Return k."""
-        return c[2] * (0.5 * dim * c[1] / c[0] + 1)
-
-    @ti.func
-    def return_map(e: vec, q: real, c):
-        b = e + q / dim
-        t = b.sum()
-        d = b - t / dim
-        size, r = d.norm(), -slope(c) * t
+    def return_map(e, q, c):
+        b, t, d, k = parts(e, q, c)
+        size, r = d.norm(), -k * t
         e_new, q_new = b, real(0.0)
         if t > 0:
             e_new, q_new = vec(0.0), t
@@ -90,11 +89,8 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return e_new, q_new
 
     @ti.func
-    def adj_return_map(e: vec, q: real, c, adj_e_new: vec, adj_q_new: real):
-        b = e + q / dim
-        t = b.sum()
-        d = b - t / dim
-        k = slope(c)
+    def adj_return_map(e, q, c, adj_e_new, adj_q_new):
+        _, t, d, k = parts(e, q, c)
         size, r = d.norm(), -k * t
         adj_q, adj_c = adj_e_new.sum() / dim, principal.zero(c)
         if t > 0:
@@ -110,11 +106,8 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return adj_q, adj_c
 
     @ti.func
-    def jvp_return_map(e: vec, q: real, c, dq: real, dc):
-        b = e + q / dim
-        t = b.sum()
-        d = b - t / dim
-        k = slope(c)
+    def jvp_return_map(e, q, c, dq, dc):
+        _, t, d, k = parts(e, q, c)
         size, r = d.norm(), -k * t
         de, dq_new = vec(dq / dim), real(0.0)
         if t > 0:
@@ -124,12 +117,16 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
             de = dq / dim - (k * dq + dk * t) / size * d
         return de, dq_new
 
+    return SimpleNamespace(return_map=return_map, adj=adj_return_map, jvp=jvp_return_map)
+
+
+def derivatives(real: Any, dim: int) -> Any:
+    """Return the function of the derivatives by the strains; see `hencky.plastic`."""
+    mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
+
     @ti.func
-    def jacobian(e: vec, q: real, c):
-        b = e + q / dim
-        t = b.sum()
-        d = b - t / dim
-        k = slope(c)
+    def jacobian(e, q, c):
+        _, t, d, k = parts(e, q, c)
         size, r = d.norm(), -k * t
         kept, across, loose = real(1.0), real(0.0), real(0.0)
         if t > 0:
@@ -144,6 +141,11 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
                 e_e[i, i] += kept
         return (1 - loose) * e_e, vec(loose)
 
-    return hencky.plastic(
-        real, dim, SimpleNamespace(return_map=return_map, adj=adj_return_map, jvp=jvp_return_map, jacobian=jacobian)
-    )
+    return jacobian
+
+
+@functools.cache
+def functions(real: Any, dim: int) -> SimpleNamespace:
+    """The response of a particle, its adjoint and its tangent; see laws/__init__.py."""
+    mapping = SimpleNamespace(jacobian=derivatives(real, dim), **vars(return_mapping(real, dim)))
+    return hencky.plastic(real, dim, mapping)

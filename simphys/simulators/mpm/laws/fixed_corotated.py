@@ -14,10 +14,11 @@ Source: Stomakhin, Howes, Schroeder and Teran 2012, Energetically consistent inv
 
 import functools
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
-from simphys.numerics import cofactor, polar
+from simphys.numerics import polar
+from simphys.numerics.cofactor import cofactor
 
 from .lame import COEFFICIENTS, PARAMETERS, adj_coefficients, coefficients, jvp_coefficients
 
@@ -27,14 +28,13 @@ HIDDEN, REST = False, 0.0
 
 
 @functools.cache
-@no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
     """The response of a particle, its adjoint and its tangent; see laws/__init__.py."""
-    mat = ti.types.matrix(dim, dim, real)
-    p, cof = polar.functions(real, dim), cofactor.functions(real, dim).cofactor
+    ti.types.matrix(dim, dim, real)
+    p = polar.functions(real, dim)
 
     @ti.func
-    def respond(F: mat, q: real, c):
+    def respond(F, q, c):
         mu, la = c[0], c[1]
         J = F.determinant()
         tau = (2 * mu) * (F - p.rotation(F)) @ F.transpose()
@@ -43,13 +43,13 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return F, q, tau
 
     @ti.func
-    def adj(F: mat, q: real, c, adj_F_new: mat, adj_q_new: real, adj_tau: mat):
+    def adj(F, q, c, adj_F_new, adj_q_new, adj_tau):
         mu, la = c[0], c[1]
         J, R = F.determinant(), p.rotation(F)
         D, trace = F - R, adj_tau.trace()
         GF = adj_tau @ F  # adj_D / (2 mu)
         adj_F = adj_F_new + (2 * mu) * (adj_tau.transpose() @ D + GF - p.derivative(F, R, GF))
-        adj_F += (la * (2 * J - 1) * trace) * cof(F)
+        adj_F += (la * (2 * J - 1) * trace) * cofactor(F)
         adj_c = c
         for k in ti.static(range(2, c.n)):
             adj_c[k] = 0.0
@@ -58,10 +58,10 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return adj_F, adj_q_new, adj_c
 
     @ti.func
-    def jvp(F: mat, q: real, c, dF: mat, dq: real, dc):
+    def jvp(F, q, c, dF, dq, dc):
         mu, la = c[0], c[1]
         J, R = F.determinant(), p.rotation(F)
-        D, dD, dJ = F - R, dF - p.derivative(F, R, dF), (cof(F) * dF).sum()
+        D, dD, dJ = F - R, dF - p.derivative(F, R, dF), (cofactor(F) * dF).sum()
         dtau = 2 * ((dc[0] * D + mu * dD) @ F.transpose() + mu * D @ dF.transpose())
         for i in ti.static(range(dim)):
             dtau[i, i] += dc[1] * (J - 1) * J + la * (2 * J - 1) * dJ

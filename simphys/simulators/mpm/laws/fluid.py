@@ -17,10 +17,10 @@ Tampubolon et al. 2017, Multi-species simulation of porous sand and water mixtur
 
 import functools
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
-from simphys.numerics import cofactor
+from simphys.numerics.cofactor import cofactor
 from simphys.simulator import Array
 
 PARAMETERS = ("bulk_modulus",)
@@ -48,33 +48,31 @@ def jvp_coefficients(parameters: tuple[Array, ...], tangents: tuple[Array, ...])
 
 
 @functools.cache
-@no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
     """The response of a particle, its adjoint and its tangent; see laws/__init__.py."""
     mat = ti.types.matrix(dim, dim, real)
-    cof = cofactor.functions(real, dim).cofactor
 
     @ti.func
-    def isotropic(x: real) -> mat:
+    def isotropic(x):
         result = mat(0.0)
         for i in ti.static(range(dim)):
             result[i, i] = x
         return result
 
     @ti.func
-    def volume(F: mat) -> real:
+    def volume(F):
         return ti.max(F.determinant(), LEAST_J)
 
     @ti.func
-    def power(J: real) -> real:
+    def power(J):
         return (1 / J) ** GAMMA
 
     @ti.func
-    def root(J: real) -> real:
+    def root(J):
         return ti.sqrt(J) if ti.static(dim == 2) else J ** (1 / 3)
 
     @ti.func
-    def slopes(F: mat, J: real, K: real):
+    def slopes(F, J, K):
         """Return the derivatives by J of the diagonals of tau, -(p + J dp/dJ), and of F'; both 0 where J is held."""
         stress, stretch = 0.0, 0.0
         if F.determinant() > LEAST_J:
@@ -83,12 +81,12 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return stress, stretch
 
     @ti.func
-    def respond(F: mat, q: real, c):
+    def respond(F, q, c):
         J = volume(F)
         return isotropic(root(J)), q, isotropic(c[0] / GAMMA * (1 - power(J)) * J)
 
     @ti.func
-    def adj(F: mat, q: real, c, adj_F_new: mat, adj_q_new: real, adj_tau: mat):
+    def adj(F, q, c, adj_F_new, adj_q_new, adj_tau):
         J = volume(F)
         stress, stretch = slopes(F, J, c[0])
         trace = adj_tau.trace()
@@ -96,13 +94,13 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         for k in ti.static(range(1, c.n)):
             adj_c[k] = 0.0
         adj_c[0] = (1 - power(J)) * J * trace / GAMMA
-        return (stress * trace + stretch * adj_F_new.trace()) * cof(F), adj_q_new, adj_c
+        return (stress * trace + stretch * adj_F_new.trace()) * cofactor(F), adj_q_new, adj_c
 
     @ti.func
-    def jvp(F: mat, q: real, c, dF: mat, dq: real, dc):
+    def jvp(F, q, c, dF, dq, dc):
         J = volume(F)
         stress, stretch = slopes(F, J, c[0])
-        dJ = (cof(F) * dF).sum()
+        dJ = (cofactor(F) * dF).sum()
         return isotropic(stretch * dJ), dq, isotropic(stress * dJ + dc[0] * (1 - power(J)) * J / GAMMA)
 
     return SimpleNamespace(respond=respond, adj=adj, jvp=jvp)

@@ -21,7 +21,7 @@ Source: Klar et al. 2016, Drucker-Prager elastoplasticity for sand animation (St
 
 import functools
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
 
@@ -37,7 +37,6 @@ STRETCH_FLOOR = 0.01
 
 
 @functools.cache
-@no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
     """The response of a particle, its adjoint and its tangent; see laws/__init__.py."""
     mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
@@ -66,7 +65,6 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     )
 
 
-@no_type_check
 def plastic(real: Any, dim: int, mapping: SimpleNamespace) -> SimpleNamespace:
     """The `functions` of a plastic law with this elasticity, whose coefficients c begin with mu and lambda.
 
@@ -76,18 +74,18 @@ def plastic(real: Any, dim: int, mapping: SimpleNamespace) -> SimpleNamespace:
     mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
 
     @ti.func
-    def strain(s: vec) -> vec:
+    def strain(s):
         return ti.log(ti.max(s, STRETCH_FLOOR))
 
     @ti.func
-    def stretches(s: vec, q: real, c):
+    def stretches(s, q, c):
         e = strain(s)
         e_new, q_new = mapping.return_map(e, q, c)
         g = ti.max(s, STRETCH_FLOOR) * ti.exp(e_new - e)  # in this form g = s exactly if e' = e
         return g, q_new, 2 * c[0] * e_new + c[1] * e_new.sum()
 
     @ti.func
-    def adj_stretches(s: vec, q: real, c, adj_g: vec, adj_q_new: real, adj_h: vec):
+    def adj_stretches(s, q, c, adj_g, adj_q_new, adj_h):
         e = strain(s)
         e_new, _ = mapping.return_map(e, q, c)
         trace = adj_h.sum()
@@ -98,7 +96,7 @@ def plastic(real: Any, dim: int, mapping: SimpleNamespace) -> SimpleNamespace:
         return adj_q, adj_c
 
     @ti.func
-    def jvp_stretches(s: vec, q: real, c, dq: real, dc):
+    def jvp_stretches(s, q, c, dq, dc):
         e = strain(s)
         e_new, _ = mapping.return_map(e, q, c)
         de, dq_new = mapping.jvp(e, q, c, dq, dc)
@@ -106,7 +104,7 @@ def plastic(real: Any, dim: int, mapping: SimpleNamespace) -> SimpleNamespace:
         return ti.exp(e_new) * de, dq_new, dh
 
     @ti.func
-    def jacobian(s: vec, q: real, c):
+    def jacobian(s, q, c):
         e = strain(s)
         e_new, _ = mapping.return_map(e, q, c)
         e_e, q_e = mapping.jacobian(e, q, c)

@@ -13,10 +13,10 @@ zero derivative. Source: Bonet and Wood 2008, Nonlinear Continuum Mechanics for 
 
 import functools
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
-from simphys.numerics import cofactor
+from simphys.numerics.cofactor import cofactor
 
 from .lame import COEFFICIENTS, PARAMETERS, adj_coefficients, coefficients, jvp_coefficients
 
@@ -27,24 +27,22 @@ LEAST_J = 1e-6
 
 
 @functools.cache
-@no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
     """The response of a particle, its adjoint and its tangent; see laws/__init__.py."""
-    mat = ti.types.matrix(dim, dim, real)
-    cof = cofactor.functions(real, dim).cofactor
+    ti.types.matrix(dim, dim, real)
 
     @ti.func
-    def log_J(F: mat) -> real:
+    def log_J(F):
         return ti.log(ti.max(F.determinant(), LEAST_J))
 
     @ti.func
-    def inverse_J(F: mat) -> real:
+    def inverse_J(F):
         """Return the derivative of log J by J."""
         J = F.determinant()
         return 1 / J if J > LEAST_J else 0.0
 
     @ti.func
-    def respond(F: mat, q: real, c):
+    def respond(F, q, c):
         mu, la = c[0], c[1]
         tau = mu * (F @ F.transpose())
         pressure = la * log_J(F) - mu
@@ -53,11 +51,11 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return F, q, tau
 
     @ti.func
-    def adj(F: mat, q: real, c, adj_F_new: mat, adj_q_new: real, adj_tau: mat):
+    def adj(F, q, c, adj_F_new, adj_q_new, adj_tau):
         mu, la = c[0], c[1]
         trace = adj_tau.trace()
         GF = adj_tau @ F
-        adj_F = adj_F_new + mu * (GF + adj_tau.transpose() @ F) + (la * trace * inverse_J(F)) * cof(F)
+        adj_F = adj_F_new + mu * (GF + adj_tau.transpose() @ F) + (la * trace * inverse_J(F)) * cofactor(F)
         adj_c = c
         for k in ti.static(range(2, c.n)):
             adj_c[k] = 0.0
@@ -66,11 +64,11 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return adj_F, adj_q_new, adj_c
 
     @ti.func
-    def jvp(F: mat, q: real, c, dF: mat, dq: real, dc):
+    def jvp(F, q, c, dF, dq, dc):
         mu, la = c[0], c[1]
         dFF = dF @ F.transpose()
         dtau = dc[0] * (F @ F.transpose()) + mu * (dFF + dFF.transpose())
-        change = dc[1] * log_J(F) - dc[0] + la * inverse_J(F) * (cof(F) * dF).sum()
+        change = dc[1] * log_J(F) - dc[0] + la * inverse_J(F) * (cofactor(F) * dF).sum()
         for i in ti.static(range(dim)):
             dtau[i, i] += change
         return dF, dq, dtau

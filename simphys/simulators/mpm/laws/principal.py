@@ -11,14 +11,13 @@ adj_h, the diagonal of U^T adj_tau U. The tangent is analogous.
 """
 
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import isotropic, svd
 
 
 @ti.func
-@no_type_check
 def zero(c):
     """Return a zero vector like c."""
     result = c
@@ -27,24 +26,23 @@ def zero(c):
     return result
 
 
-@no_type_check
 def functions(real: Any, dim: int, law: SimpleNamespace) -> SimpleNamespace:
     """The response of a particle, its adjoint and its tangent; see laws/__init__.py.
 
     `law` has respond(s, q, c) -> g, q', h; jacobian(s, q, c) -> dg/ds, dq'/ds, dh/ds (row i, column j: dg_i/ds_j);
     adj(s, q, c, adj_g, adj_q', adj_h) -> adj_q, adj_c; jvp(s, q, c, dq, dc) -> dg, dq', dh at constant s.
     """
-    mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
+    vec = ti.types.vector(dim, real)
     decompose, maps = svd.functions(real, dim).svd, isotropic.functions(real, dim)
 
     @ti.func
-    def respond(F: mat, q: real, c):
+    def respond(F, q, c):
         U, s, V = decompose(F)
         g, q_new, h = law.respond(s, q, c)
         return F + from_principal(U, g - s, V), q_new, from_principal(U, h, U)  # in this form F' = F exactly if g = s
 
     @ti.func
-    def adj(F: mat, q: real, c, adj_F_new: mat, adj_q_new: real, adj_tau: mat):
+    def adj(F, q, c, adj_F_new, adj_q_new, adj_tau):
         U, s, V = decompose(F)
         g, _, h = law.respond(s, q, c)
         g_s, q_s, h_s = law.jacobian(s, q, c)
@@ -54,7 +52,7 @@ def functions(real: Any, dim: int, law: SimpleNamespace) -> SimpleNamespace:
         return adj_F, adj_q, adj_c
 
     @ti.func
-    def jvp(F: mat, q: real, c, dF: mat, dq: real, dc):
+    def jvp(F, q, c, dF, dq, dc):
         U, s, V = decompose(F)
         g, _, h = law.respond(s, q, c)
         g_s, q_s, h_s = law.jacobian(s, q, c)
@@ -64,7 +62,7 @@ def functions(real: Any, dim: int, law: SimpleNamespace) -> SimpleNamespace:
         return dF_new, dq_new + q_s.dot(diagonal(U, dF, V)), dtau
 
     @ti.func
-    def from_principal(U: mat, x: vec, V: mat) -> mat:
+    def from_principal(U, x, V):
         """Return U diag(x) V^T."""
         Ux = U
         for i, j in ti.static(ti.ndrange(dim, dim)):
@@ -72,7 +70,7 @@ def functions(real: Any, dim: int, law: SimpleNamespace) -> SimpleNamespace:
         return Ux @ V.transpose()
 
     @ti.func
-    def diagonal(U: mat, A: mat, V: mat) -> vec:
+    def diagonal(U, A, V):
         """Return the diagonal of U^T A V."""
         P = U.transpose() @ A @ V
         return vec([P[i, i] for i in ti.static(range(dim))])

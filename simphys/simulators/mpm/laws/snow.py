@@ -25,7 +25,7 @@ Source: Stomakhin et al. 2013, A material point method for snow simulation, sect
 
 import functools
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.simulator import Array
@@ -53,34 +53,34 @@ def jvp_coefficients(parameters: tuple[Array, ...], tangents: tuple[Array, ...])
     return *lame.jvp_coefficients(parameters[:2], tangents[:2]), *tangents[2:]
 
 
-@functools.cache
-@no_type_check
-def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The response of a particle, its adjoint and its tangent; see laws/__init__.py."""
-    mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
+@ti.func
+def product(a):
+    result = a[0]
+    for i in ti.static(range(1, a.n)):
+        result *= a[i]
+    return result
+
+
+@ti.func
+def parts(s, q, c):
+    """Return the stretches clamped to the floor, the elastic stretches, q', J and z."""
+    t = ti.max(s, STRETCH_FLOOR)
+    g = ti.min(ti.max(t, 1 - c[3]), 1 + c[4])
+    q_new = q * product(t / g)  # in this form q' = q exactly if all axes are elastic
+    return t, g, q_new, product(g), ti.exp(c[2] * (1 - q_new))
+
+
+def principal_response(real: Any, dim: int) -> SimpleNamespace:
+    """Return the response to stretches, its adjoint, and its tangent at constant stretches; see principal.py."""
+    vec = ti.types.vector(dim, real)
 
     @ti.func
-    def product(a: vec) -> real:
-        result = a[0]
-        for i in ti.static(range(1, dim)):
-            result *= a[i]
-        return result
-
-    @ti.func
-    def parts(s: vec, q: real, c):
-        """Return the stretches clamped to the floor, the elastic stretches, q', J and z."""
-        t = ti.max(s, STRETCH_FLOOR)
-        g = ti.min(ti.max(t, 1 - c[3]), 1 + c[4])
-        q_new = q * product(t / g)  # in this form q' = q exactly if all axes are elastic
-        return t, g, q_new, product(g), ti.exp(c[2] * (1 - q_new))
-
-    @ti.func
-    def stretches(s: vec, q: real, c):
+    def stretches(s, q, c):
         _, g, q_new, J, z = parts(s, q, c)
         return g, q_new, z * (2 * c[0] * (g - 1) * g + c[1] * (J - 1) * J)
 
     @ti.func
-    def adj_stretches(s: vec, q: real, c, adj_g: vec, adj_q_new: real, adj_h: vec):
+    def adj_stretches(s, q, c, adj_g, adj_q_new, adj_h):
         t, g, q_new, J, z = parts(s, q, c)
         trace = adj_h.sum()
         adj_c = principal.zero(c)
@@ -98,7 +98,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return p * product(t / g), adj_c
 
     @ti.func
-    def jvp_stretches(s: vec, q: real, c, dq: real, dc):
+    def jvp_stretches(s, q, c, dq, dc):
         t, g, q_new, J, z = parts(s, q, c)
         dg = vec(0.0)
         for i in ti.static(range(dim)):
@@ -113,8 +113,15 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         dh += dc[1] * (J - 1) * J + c[1] * (2 * J - 1) * J * relative
         return dg, dq_new, z * (dh + (dc[2] * (1 - q_new) - c[2] * dq_new) * h)
 
+    return SimpleNamespace(respond=stretches, adj=adj_stretches, jvp=jvp_stretches)
+
+
+def derivatives(real: Any, dim: int) -> Any:
+    """Return the function of the derivatives by the stretches; see principal.py."""
+    mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
+
     @ti.func
-    def jacobian(s: vec, q: real, c):
+    def jacobian(s, q, c):
         t, g, q_new, J, z = parts(s, q, c)
         h = z * (2 * c[0] * (g - 1) * g + c[1] * (J - 1) * J)
         g_s, q_s, h_s = mat(0.0), vec(0.0), mat(0.0)
@@ -129,5 +136,11 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
             h_s[j, j] += elastic * z * 2 * c[0] * (2 * g[j] - 1)
         return g_s, q_s, h_s
 
-    law = SimpleNamespace(respond=stretches, jacobian=jacobian, adj=adj_stretches, jvp=jvp_stretches)
+    return jacobian
+
+
+@functools.cache
+def functions(real: Any, dim: int) -> SimpleNamespace:
+    """The response of a particle, its adjoint and its tangent; see laws/__init__.py."""
+    law = SimpleNamespace(jacobian=derivatives(real, dim), **vars(principal_response(real, dim)))
     return principal.functions(real, dim, law)

@@ -21,7 +21,7 @@ mapping schemes of the infinitesimal theory.
 import functools
 import math
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.simulator import Array
@@ -51,13 +51,12 @@ def jvp_coefficients(parameters: tuple[Array, ...], tangents: tuple[Array, ...])
 
 
 @functools.cache
-@no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
     """The response of a particle, its adjoint and its tangent; see laws/__init__.py."""
     mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
 
     @ti.func
-    def return_map(e: vec, q: real, c):
+    def return_map(e, q, c):
         mean = e.sum() / dim
         d = e - mean
         size, r = d.norm(), 0.5 * c[2] / c[0]
@@ -67,7 +66,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return e_new, q
 
     @ti.func
-    def adj_return_map(e: vec, q: real, c, adj_e_new: vec, adj_q_new: real):
+    def adj_return_map(e, q, c, adj_e_new, adj_q_new):
         d = e - e.sum() / dim
         size, r = d.norm(), 0.5 * c[2] / c[0]
         adj_c = principal.zero(c)
@@ -78,7 +77,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return adj_q_new, adj_c
 
     @ti.func
-    def jvp_return_map(e: vec, q: real, c, dq: real, dc):
+    def jvp_return_map(e, q, c, dq, dc):
         d = e - e.sum() / dim
         size, r = d.norm(), 0.5 * c[2] / c[0]
         de = vec(0.0)
@@ -87,7 +86,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return de, dq
 
     @ti.func
-    def jacobian(e: vec, q: real, c):
+    def jacobian(e, q, c):
         d = e - e.sum() / dim
         size, r = d.norm(), 0.5 * c[2] / c[0]
         kept, across = real(1.0), real(0.0)

@@ -13,6 +13,7 @@ from simphys.autograd.errors import InputError
 from simphys.simulator import Arrays, Model, Record, Shape
 
 from ..integrators import advice, require_integrator
+from .markers import ChainMarkers
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,9 @@ class Chain(Model):
 
     def control_shape(self) -> Shape | None:
         return (self.links,)
+
+    def describe_markers(self) -> ChainMarkers:
+        return ChainMarkers(self.links)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         """Compare the time step with the fastest motion of the chain."""

@@ -13,6 +13,7 @@ from simphys.autograd.errors import UnphysicalValue
 from simphys.simulator import Arrays, Model, Record, Shape
 
 from ..integrators import advice, require_integrator
+from .markers import SphericalMarkers
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,9 @@ class Spherical(Model):
 
     def control_shape(self) -> Shape | None:
         return (3,)
+
+    def describe_markers(self) -> SphericalMarkers:
+        return SphericalMarkers()
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         """Compare the time step with the fastest motion of the pendulum."""

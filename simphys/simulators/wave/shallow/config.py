@@ -17,6 +17,8 @@ class ShallowConfig(Config):
 
     FILES = (("medium", EACH, "file"), ("state", EACH, "file"))
 
+    SIZES = ((("grid", "cells"), 50),)
+
     simulator: scene.ShallowSimulator
     grid: scene.GridSection
     medium: scene.MediumSection

@@ -1,0 +1,1 @@
+"""The commands of `simphys`, by subject; cli.py registers them."""

@@ -1,0 +1,86 @@
+"""Two runs side by side: what their scenes differ in, and what they found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from simphys.record import Recording, damage_as_errors
+from simphys.report.build import read_status
+from simphys.report.tables import Table, cost_rows, count_iterations
+from simphys.runs.digits import format_estimate
+
+MOST = 40
+"""Largest number of unknowns in the table: those that differ most, in standard errors."""
+NONE = "-"
+
+
+def compare_runs(first: Recording, second: Recording) -> Iterator[Table]:
+    """Make tables of two runs: how they ended, the keys in which their scenes differ, and their values.
+
+    Errors: InputError, StorageError for runs that are damaged.
+    """
+    with damage_as_errors(f"{first.name} and {second.name}", "comparison"):
+        yield from _tables(first, second)
+
+
+def _tables(first: Recording, second: Recording) -> Iterator[Table]:
+    rows = [("run", first.name, second.name)]
+    one, other = (dict(_summary(each)) for each in (first, second))
+    rows += [(name, one.get(name, NONE), other.get(name, NONE)) for name in dict.fromkeys([*one, *other])]
+    yield Table("Runs", ("", "first", "second"), tuple(rows))
+    left, right = _flatten(first.scene), _flatten(second.scene)
+    keys = [key for key in dict.fromkeys([*left, *right]) if left.get(key) != right.get(key)]
+    if changed := [(key, left.get(key, NONE), right.get(key, NONE)) for key in keys if not key.startswith("output.")]:
+        yield Table("Scenes differ in", ("key", "first", "second"), tuple(changed))
+    if values := tuple(_value_rows(first, second)):
+        heads = ("unknown", "unit", "first", "second", "difference", "in standard errors")
+        yield Table("Identified values", heads, values, (2, 3, 4, 5))
+
+
+def _summary(recording: Recording) -> Iterator[tuple[str, str]]:
+    yield "title", str(recording.scene.get("title", ""))
+    yield "ended", read_status(recording).word
+    if "unknowns" in recording:
+        loss: Any = recording.attrs("unknowns")["loss"]
+        yield "loss", f"{loss:.8g}"
+    if (count := count_iterations(recording)) is not None:
+        yield "iterations", str(count)
+    yield from cost_rows(recording)
+    for name in ("simphys", "compiler", "arch", "precision"):
+        yield name, str(recording.provenance.get(name, "unknown"))
+
+
+def _flatten(table: Any, path: str = "") -> dict[str, str]:
+    """List the values of a scene by their keys."""
+    if isinstance(table, Mapping):
+        parts = [_flatten(value, f"{path}.{name}".lstrip(".")) for name, value in table.items()]
+        return {name: value for part in parts for name, value in part.items()}
+    text = str(table)
+    return {path: text if len(text) <= 60 else f"{text[:57]}..."}
+
+
+def _value_rows(first: Recording, second: Recording) -> Iterator[tuple[str, ...]]:
+    """Compare the unknowns that both have; the errors of a difference are taken as independent."""
+    if "unknowns/label" not in first or "unknowns/label" not in second:
+        return
+    one, other = _estimates(first), _estimates(second)
+    rows = []
+    for label in [label for label in one if label in other]:
+        unit, a, error_a = one[label]
+        _, b, error_b = other[label]
+        error = math.hypot(error_a, error_b)
+        ratio = (b - a) / error if error > 0 else math.nan
+        shown = (format_estimate(a, error_a)[0], format_estimate(b, error_b)[0])
+        size = abs(ratio) if math.isfinite(ratio) else abs(b - a)
+        rows.append((size, (label, unit, *shown, f"{b - a:+.3g}", NONE if math.isnan(ratio) else f"{ratio:+.2g}")))
+    if len(rows) > MOST:
+        rows = sorted(rows, key=lambda row: -row[0])[:MOST]
+    yield from [row for _, row in rows]
+
+
+def _estimates(recording: Recording) -> dict[str, tuple[str, float, float]]:
+    names = ("label", "unit", "value", "standard_error")
+    rows = zip(*(recording[f"unknowns/{name}"] for name in names), strict=True)
+    return {str(label): (str(unit), float(value), float(error)) for label, unit, value, error in rows}

@@ -1,0 +1,77 @@
+"""The job `intervals`: a fit with intervals by the profile likelihood, which need not be symmetric."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from simphys.assess import estimate_noise
+from simphys.autograd.errors import InputError
+from simphys.experiment.scene import Scene
+from simphys.optimize.likelihood import profile_intervals
+from simphys.optimize.mapping import Map
+from simphys.runs.run_files import open_recorder
+
+from .workflow import Identification, identify
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Interval of an unknown, of the confidence of one standard error (68 %), in its unit."""
+
+    label: str
+    unit: str
+    value: float
+    standard_error: float
+    below: float
+    """Distance of the lower end, negative; NaN where there is none."""
+    above: float
+
+
+def find_intervals(
+    scene: Scene,
+    *,
+    folder: str | Path,
+    overwrite: bool = False,
+    on_progress: Callable[[str], None] | None = None,
+    each: Map = map,
+) -> tuple[Identification, tuple[Interval, ...]]:
+    """Fit a scene and find the interval of each unknown, recorded as `intervals` in `folder`.
+
+    `each` computes the profiles, see `mapping.map_on`.
+    Errors: those of `identify`; InputError for a fit without standard errors, or without iminuit.
+    """
+    tell = on_progress or (lambda line: None)
+    tell("the fit")
+    scene = estimate_noise(scene)
+    fit = identify(scene, folder=folder, overwrite=overwrite)
+    if fit.uncertainty is None:
+        remedy = "Mend the fit first; a smoothed loss or filtered misfits have none."
+        raise InputError("intervals", "need a fit with standard errors", fit.result.message, remedy)
+    tell("profiles of the likelihood")
+    objective, standard = scene.objective(), fit.uncertainty.standard
+    found = profile_intervals(objective, fit.result.theta, standard.values, standard.sigma, each=each)
+    natural = objective.unknowns.natural
+    base = natural(found.theta)
+    rows = []
+    for place, row in enumerate(fit.unknowns):
+        ends = []
+        for side in (found.below, found.above):
+            moved = found.theta.copy()
+            moved[place] += side[place]
+            ends.append(float(natural(moved)[place] - base[place]) if np.isfinite(side[place]) else math.nan)
+        rows.append(Interval(row.label, row.unit, float(base[place]), row.standard_error, min(ends), max(ends)))
+    with open_recorder(scene, folder, kind="optimize", overwrite=False, resume=True) as recorder:
+        recorder.write(
+            "intervals",
+            attrs={"evaluations": found.evaluations},
+            label=[row.label for row in rows],
+            value=[row.value for row in rows],
+            below=[row.below for row in rows],
+            above=[row.above for row in rows],
+        )
+    return fit, tuple(rows)

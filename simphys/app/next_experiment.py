@@ -1,0 +1,62 @@
+"""The job `design`: which sensors, recordings and times of a scene tell most about its unknowns."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from simphys import optimize
+from simphys.assess.design import Design, worst_error
+from simphys.assess.design import design as rank_changes
+from simphys.autograd.errors import InputError, StorageError
+from simphys.experiment.scene import Scene
+from simphys.plot.fit.design import design as draw
+from simphys.plot.fit.design import name_option
+from simphys.runs.run_files import make_output_folder
+
+
+def design_scene(scene: Scene) -> Design:
+    """Rank changes of a scene's experiment at the start values of its unknowns. Errors: those of `design`."""
+    objective = scene.objective()
+    try:
+        return rank_changes(objective, objective.start)
+    except optimize.FailedTrial as error:
+        remedy = "Choose other values for unknowns.NAME.start, or lower time.dt."
+        raise InputError("start of the unknowns", "the motion must be finite", str(error), remedy) from error
+
+
+def format_error(value: float) -> str:
+    return "not determined" if np.isinf(value) else f"{value:.3g}"
+
+
+def option_rows(found: Design) -> list[tuple[str, ...]]:
+    """Format the changes: what it is, log det gained, factor of the errors, and the unknown that gains least."""
+    rows: list[tuple[str, ...]] = []
+    for each in found.options:
+        label, factor = worst_error(each, found.now, found.labels)
+        lost = np.isinf(each.gain)
+        numbers = ("-", "not determined") if lost else (f"{each.gain:+.2f}", f"{each.factor:.3g}")
+        rows.append((name_option(each), *numbers, f"{label}: {'-' if np.isinf(factor) else f'{factor:.3g}'}"))
+    return rows
+
+
+def write_design(scene: Scene, found: Design) -> tuple[Path, list[Path]]:
+    """Write design.csv, with the errors by each change, and design.png into the output folder; return it and the files.
+
+    Errors: InputError for a folder that cannot be made, StorageError.
+    """
+    folder = make_output_folder(scene)
+    table, picture = folder / "design.csv", folder / "design.png"
+    try:
+        with table.open("w", newline="", encoding="utf-8") as file:
+            rows = csv.writer(file)
+            rows.writerow(["change", "log det gained", *[f"error of {label}" for label in found.labels]])
+            for each in (found.now, *found.options):
+                name = "as it is" if each.kind == "now" else name_option(each)
+                rows.writerow([name, each.gain, *each.errors])
+    except OSError as error:
+        raise StorageError(f"{table} cannot be written: {error.strerror or error}. Free some space.") from error
+    draw(found, picture, title=scene.config.title)
+    return folder, [table, picture]

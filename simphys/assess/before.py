@@ -1,0 +1,118 @@
+"""Checks before a fit: what the data can tell at the start, and whether time steps and samples resolve the motion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from simphys import optimize
+from simphys.experiment.objective import SceneObjective
+from simphys.experiment.observe import Observations
+from simphys.experiment.setup import Setup
+
+from .criteria import Criterion
+from .uncertainty import LARGEST
+
+Array = np.ndarray[Any, Any]
+
+FEW_STEPS, FEW_SAMPLES = 20.0, 4.0
+"""Least time steps, and samples, in a period of the measured motion."""
+MANY_STEPS = 5_000_000
+"""Steps of a horizon beyond which the unit of time is doubtful."""
+UNEVEN = 1e4
+"""Ratio of the effects of two unknowns beyond which gradient methods, which do not rescale them, crawl."""
+LARGE_ERROR = 1.0
+"""Expected standard error in units of the unknown's scale, beyond which the data hardly determine it."""
+
+
+def judge_start(objective: SceneObjective[Any]) -> list[Criterion]:
+    """Judge a fit before it is made. Errors: optimize.FailedTrial for a start that blows up."""
+    criteria = judge_cheaply(objective)
+    if len(objective.labels) <= LARGEST and objective.has_residuals:
+        criteria += _judge_information(objective)
+    return criteria
+
+
+def judge_cheaply(objective: SceneObjective[Any]) -> list[Criterion]:
+    """Judge starts, time steps and samples; nothing is simulated."""
+    return [*_judge_starts(objective), *judge_sampling(objective.scene)]
+
+
+def judge_sampling(scene: Setup) -> list[Criterion]:
+    """Judge whether time steps and samples of each experiment resolve the measured motion."""
+    return [each for part in scene.parts for each in _judge_sampling(part)]
+
+
+def find_period(times: Array, values: Array) -> float:
+    """Estimate the period of an oscillation [s] from its crossings of the mean; infinite below one oscillation."""
+    above = values > values.mean()
+    crossings = np.flatnonzero(above[1:] != above[:-1])
+    if len(crossings) < 3:
+        return np.inf
+    return float(2 * (times[crossings[-1]] - times[crossings[0]]) / (len(crossings) - 1))
+
+
+def _judge_starts(objective: SceneObjective[Any]) -> Iterator[Criterion]:
+    at_bound = optimize.active_bounds(objective.start, objective.lower, objective.upper)
+    held = [label for label, at in zip(objective.labels, at_bound, strict=True) if at]
+    if held:
+        remedy = "Move unknowns.NAME.start inside: a search may stall at a bound."
+        yield Criterion("starts", len(held), "doubtful", f"{', '.join(held)} start at a bound", remedy)
+    else:
+        yield Criterion("starts", 0, "passed", "no unknown starts at a bound")
+
+
+def _judge_sampling(scene: Setup) -> Iterator[Criterion]:
+    seen = scene.observations
+    if seen is None:
+        return
+    apart = float(np.median(np.diff(seen.times))) if len(seen.times) > 1 else np.nan
+    found = f"{scene.name}: " * bool(scene.name) + f"{scene.steps} steps, {apart / scene.dt:.3g} a sample"
+    if scene.steps > MANY_STEPS:
+        remedy = "Is the column of time in s? A recording in ms runs a thousand times as long."
+        yield Criterion("resolution", scene.steps, "doubtful", found, remedy)
+        return
+    period = np.inf
+    if isinstance(seen, Observations):
+        noise = 1 / np.sqrt(np.where(seen.weights > 0, seen.weights, np.inf))
+        for c in range(len(seen.channels)):
+            there = seen.weights[:, c] > 0
+            if np.ptp(seen.values[there, c]) > 10 * np.median(noise[there, c]):  # else noise crosses the mean
+                period = min(period, find_period(seen.times[there], seen.values[there, c]))
+    steps, samples = period / scene.dt, period / apart
+    if np.isfinite(period):
+        found += f"; shortest period about {period:.3g} s, of {steps:.3g} steps and {samples:.3g} samples"
+    if steps < FEW_STEPS or samples < FEW_SAMPLES:
+        remedy = "Lower time.dt." if steps < FEW_STEPS else "Record more often, or fit a slower part of the motion."
+        yield Criterion("resolution", min(steps, samples), "doubtful", found, remedy)
+    else:
+        yield Criterion("resolution", steps if np.isfinite(steps) else np.nan, "passed", found)
+
+
+def _judge_information(objective: SceneObjective[Any]) -> Iterator[Criterion]:
+    jacobian = objective.jacobian(objective.start)
+    precision = objective.scene.config.runtime.precision
+    report = optimize.rank_report(jacobian, objective.labels, precision=precision)
+    if not report.full:
+        found = [f"{', '.join(group)} act together" for group in report.confused]
+        found += [f"{label} changes no observation" for label in report.unseen]
+        remedy = "Tie some of [unknowns] together, leave one out, or observe more."
+        yield Criterion("expected errors", report.rank, "failed", "; ".join(found), remedy)
+        return
+    lengths = np.linalg.norm(jacobian, axis=0)
+    ratio = float(lengths.max() / lengths.min())
+    strong, weak = (objective.labels[int(place)] for place in (np.argmax(lengths), np.argmin(lengths)))
+    words = f"a step of one scale in {strong} changes the residuals {ratio:.2g} times as much as in {weak}"
+    uneven = ratio > UNEVEN and objective.scene.config.optimizer.method != "least_squares"
+    remedy = f"Set unknowns.{weak}.scale to how far it may well move." * uneven
+    yield Criterion("scales", ratio, "doubtful" if uneven else "passed", words, remedy)
+    expected = np.sqrt(np.diag(np.linalg.pinv(jacobian.T @ jacobian)))
+    place = int(np.argmax(expected))
+    found_words = f"largest {expected[place]:.2g} of its scale, of {objective.labels[place]}"
+    if expected[place] > LARGE_ERROR:
+        remedy = "The data hardly determine it: record longer or more, or fix it."
+        yield Criterion("expected errors", float(expected[place]), "doubtful", found_words, remedy)
+    else:
+        yield Criterion("expected errors", float(expected[place]), "passed", found_words)

@@ -1,0 +1,61 @@
+"""Prediction of samples that the fit has not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simphys.experiment.hold_out import held_out, held_out_only
+from simphys.experiment.objective import SceneObjective
+from simphys.experiment.several import map_measurements
+
+from .criteria import Criterion, grade
+from .series import split_residuals
+
+Array = np.ndarray[Any, Any]
+
+LIMITS = (1.5, 5.0)
+"""RMSE of held-out samples in multiples of the expected one, beyond which a fit is doubtful or fails."""
+
+
+@dataclass(frozen=True)
+class Holdout:
+    """Misfit of the held-out samples."""
+
+    samples: int
+    misfit: float
+    """RMSE / sigma of them."""
+    expected: float
+    """RMSE / sigma that the noise of the fit and the errors of its values lead one to expect."""
+
+
+def predict_holdout(objective: SceneObjective[Any], theta: Array, covariance: Array, noise: float) -> Holdout | None:
+    """Compare held-out samples with their prediction at theta; None if the scene holds none out.
+
+    `noise`: RMSE / sigma of the fit; covariance [p, p] of theta. Errors: optimize.FailedTrial.
+    """
+    if not any(part.observations is not None and held_out(part.observations) for part in objective.scene.parts):
+        return None
+    unseen = SceneObjective(map_measurements(objective.scene, held_out_only), objective.unknowns)
+    split = split_residuals(unseen.scene, unseen.residuals(theta), unseen.jacobian(theta))
+    residuals = np.concatenate([each.residuals[each.there] for each in split.series])
+    jacobian = np.concatenate([each.jacobian[each.there] for each in split.series])
+    spread = np.einsum("mp,pq,mq->m", jacobian, np.nan_to_num(covariance), jacobian)
+    misfit = float(np.sqrt(np.mean(residuals**2)))
+    return Holdout(residuals.size, misfit, float(np.sqrt(noise**2 + spread.mean())))
+
+
+def judge_holdout(found: Holdout) -> Criterion:
+    """Judge the prediction of held-out samples."""
+    exact = 0.0 if found.misfit == 0 else np.inf
+    ratio = found.misfit / found.expected if found.expected > 0 else exact
+    verdict = grade(ratio, doubtful=LIMITS[0], failed=LIMITS[1])
+    words = (
+        f"RMSE / sigma {found.misfit:.3g} of {found.samples} held-out samples, where {found.expected:.3g} is expected"
+    )
+    remedy = "The model does not predict: look for a force that it lacks, or for another optimum." * (
+        verdict != "passed"
+    )
+    return Criterion("holdout", found.misfit, verdict, words, remedy)

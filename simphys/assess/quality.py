@@ -1,0 +1,205 @@
+"""Criteria of a fit to a measurement: is it believable, and if not, why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from simphys import optimize
+from simphys.experiment.observe import Observations
+from simphys.experiment.setup import Setup
+
+from .criteria import Criterion, Verdict, grade
+from .holdout import judge_holdout
+from .noise import judge_noise
+from .series import along_time, list_channels, sigma_is_stated
+from .uncertainty import Uncertainty
+
+Array = np.ndarray[Any, Any]
+
+LARGE_MISFIT, FAILED_MISFIT, SMALL_MISFIT = 1.5, 5.0, 0.5
+"""RMSE / sigma beyond which a fit is doubtful or fails, and below which the stated noise is doubtful."""
+EXPLAINED, HARDLY_EXPLAINED = 0.9, 0.5
+"""Part of a channel's variance that a model explains, where no noise is stated."""
+LEAST_P = 1e-3
+"""Probability below which residuals do not count as independent."""
+LINEAR = 1e-9
+"""Relative deviation of a column from a straight line, below which it is no measurement."""
+HELD_GAIN = 2.0
+"""Decrease of chi^2 / 2 beyond a bound: two standard errors."""
+STEP_CHANGE = 1.0
+"""Change by half the time step, in standard errors, beyond which the time step matters."""
+LARGEST_CORRELATION = 0.999
+
+
+def judge_search(result: optimize.Result) -> Criterion:
+    """Judge the end of the search."""
+    converged = result.status == "converged"
+    remedy = "" if converged else "See the message above."
+    return Criterion("search", result.loss, "passed" if converged else "failed", result.status, remedy)
+
+
+def judge(scene: Setup, uncertainty: Uncertainty) -> list[Criterion]:
+    """Judge a fit to a measurement by what its residuals and its Jacobian tell."""
+    found = [_judge_recording(uncertainty), _judge_misfit(scene, uncertainty), _judge_whiteness(uncertainty)]
+    if (noise := judge_noise(scene)) is not None:
+        found.append(noise)
+    found += [_judge_bounds(uncertainty), *_judge_unknowns(uncertainty), _judge_time_step(uncertainty)]
+    return found if uncertainty.holdout is None else [*found, judge_holdout(uncertainty.holdout)]
+
+
+def misfit_in_sigmas(uncertainty: Uncertainty) -> dict[str, float]:
+    """Compute the RMSE / sigma of each channel, of each experiment."""
+    found = {}
+    for label, series, columns in list_channels(uncertainty.series):
+        there = series.there[:, columns]
+        found[label] = float(np.sqrt(np.mean(series.residuals[:, columns] ** 2, where=there)))
+    return found
+
+
+def chi_square_per_freedom(uncertainty: Uncertainty) -> float:
+    """Compute chi^2 per degree of freedom: near 1 if the stated noise is right and the model, too."""
+    return uncertainty.standard.sigma**2
+
+
+def whiteness_of_channels(uncertainty: Uncertainty) -> dict[str, optimize.Whiteness]:
+    """Test the residuals of each channel, of each experiment."""
+    channels = list_channels(uncertainty.series)
+    return {label: optimize.whiteness(series.residuals[:, at], series.there[:, at]) for label, series, at in channels}
+
+
+def _judge_recording(uncertainty: Uncertainty) -> Criterion:
+    """Find columns that hold no measurement: constant ones, and those of time or of row numbers."""
+    constant, straight, channels = [], [], list(list_channels(uncertainty.series))
+    for label, series, columns in channels:
+        seen, some = series.seen, series.there[:, columns]
+        values = along_time(seen, seen.values.reshape(-1))
+        if np.count_nonzero(some) > 1 and np.ptp(values[:, columns][some]) == 0:
+            constant.append(f"{label} is {values[:, columns][some][0]:g} throughout")
+        elif isinstance(seen, Observations) and _is_straight(seen.times, values[:, columns][:, 0], some[:, 0]):
+            straight.append(f"{label} is a straight line of time or of the row's number")
+    count = len(constant) + len(straight)
+    if not count:
+        return Criterion("recording", 0, "passed", "no channel is constant or a straight line")
+    remedy = "Look at the file: observations.channels may name the column of time, of a trial or of nothing."
+    verdict: Verdict = "failed" if count == len(channels) else "doubtful"
+    return Criterion("recording", count, verdict, "; ".join([*constant, *straight]), remedy)
+
+
+def _is_straight(times: Array, values: Array, there: Array) -> bool:
+    some = np.flatnonzero(there)
+    if some.size < 4:
+        return False
+    for axis in (times[some], some.astype(float)):
+        line = np.polynomial.Polynomial.fit(axis, values[some], 1)
+        if np.abs(line(axis) - values[some]).max() <= LINEAR * np.ptp(values[some]):
+            return True
+    return False
+
+
+def _judge_misfit(scene: Setup, uncertainty: Uncertainty) -> Criterion:
+    misfits = misfit_in_sigmas(uncertainty)
+    if not sigma_is_stated(scene):
+        return _judge_explained(uncertainty)
+    label, largest = max(misfits.items(), key=lambda item: (np.isnan(item[1]), item[1]))
+    chi = chi_square_per_freedom(uncertainty)
+    found = f"RMSE / sigma {largest:.3g} ({label}), chi^2 per degree of freedom {chi:.3g}"
+    verdict = grade(largest, doubtful=LARGE_MISFIT, failed=FAILED_MISFIT)
+    if verdict != "passed":
+        remedy = "Look at fit.png: a wrong column, unit or sigma, a missing force, bounds, or another optimum."
+        return Criterion("misfit", largest, verdict, found, remedy)
+    label, least = min(misfits.items(), key=lambda item: item[1])
+    if least < SMALL_MISFIT:
+        found = f"RMSE / sigma {least:.3g} ({label}): less than the stated noise"
+        remedy = "Lower observations.channels.sigma to the noise of the sensor, or use fewer unknowns."
+        return Criterion("misfit", least, "doubtful", found, remedy)
+    return Criterion("misfit", largest, "passed", found)
+
+
+def _judge_explained(uncertainty: Uncertainty) -> Criterion:
+    """Judge the misfit without a stated noise, by the part of the variance that the model explains."""
+    parts = {}
+    for label, series, columns in list_channels(uncertainty.series):
+        seen = series.seen
+        values = along_time(seen, seen.values.reshape(-1)) * np.sqrt(along_time(seen, seen.weights.reshape(-1)))
+        there = series.there[:, columns]
+        about_mean = values[:, columns][there] - values[:, columns][there].mean()
+        whole = float(about_mean @ about_mean)
+        parts[label] = 1 - float(np.sum(series.residuals[:, columns] ** 2)) / whole if whole else 0.0
+    label, least = min(parts.items(), key=lambda item: item[1])
+    verdict: Verdict = "passed" if least >= EXPLAINED else "doubtful" if least >= HARDLY_EXPLAINED else "failed"
+    found = f"no sigma is stated; the model explains {100 * least:.4g} % of the variance of {label}"
+    remedy = "Look at fit.png, and state observations.channels.sigma: the noise decides what a good fit is."
+    return Criterion("misfit", least, verdict, found, "" if verdict == "passed" else remedy)
+
+
+def _judge_whiteness(uncertainty: Uncertainty) -> Criterion:
+    tests = whiteness_of_channels(uncertainty)
+    known = {label: test for label, test in tests.items() if np.isfinite(test.p_value)}
+    if not known:
+        return Criterion("white residuals", np.nan, "passed", "too few samples, or no residuals, to test")
+    label, test = min(known.items(), key=lambda item: item[1].p_value)
+    found = f"Ljung-Box p {test.p_value:.2g}, correlation of neighbours {test.first:.2f} ({label})"
+    if test.p_value * len(known) >= LEAST_P:
+        return Criterion("white residuals", test.p_value, "passed", found)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        factors = uncertainty.robust / uncertainty.standard.values
+    factor = float(np.nanmax(factors, initial=1.0))
+    remedy = (
+        f"Believe the errors that allow for correlation, up to {factor:.2g} times larger; look for a force that "
+        "the model lacks, or a sensor with a memory."
+    )
+    return Criterion("white residuals", test.p_value, "doubtful", found, remedy)
+
+
+def _judge_bounds(uncertainty: Uncertainty) -> Criterion:
+    gains = uncertainty.gain_beyond_bounds
+    held = [
+        f"{uncertainty.labels[i]} at its {'lower' if uncertainty.at_lower[i] else 'upper'} bound"
+        for i in np.flatnonzero(gains > HELD_GAIN)
+    ]
+    if held:
+        remedy = "Widen unknowns.NAME.bounds, unless physics forbids it; then the model or the data are wrong."
+        found = f"{', '.join(held)}: beyond it, chi^2 falls by {2 * gains.max():.3g}"
+        return Criterion("bounds", 2 * float(gains.max()), "doubtful", found, remedy)
+    at_bound = np.count_nonzero(uncertainty.at_lower | uncertainty.at_upper)
+    found = "no bound holds the fit back" + (f" ({at_bound} unknown(s) at one)" if at_bound else "")
+    return Criterion("bounds", 2 * float(gains.max(initial=0)), "passed", found)
+
+
+def _judge_unknowns(uncertainty: Uncertainty) -> Iterator[Criterion]:
+    """Judge whether the data determine the unknowns at the end."""
+    notes = uncertainty.standard.notes
+    lost = [
+        f"{label} ({note})" for label, note in zip(uncertainty.labels, notes, strict=True) if note[:3] in ("no ", "not")
+    ]
+    if lost:
+        remedy = "Leave one of them out of [unknowns], tie them, or observe more."
+        yield Criterion("determined unknowns", len(lost), "failed", ", ".join(lost), remedy)
+        return
+    pairs = np.triu(np.nan_to_num(uncertainty.correlations), 1)
+    first, second = np.unravel_index(np.argmax(np.abs(pairs)), pairs.shape)
+    largest = float(pairs[first, second])
+    found = f"condition {uncertainty.standard.condition:.3g}"
+    if largest:
+        one, other = uncertainty.labels[int(first)], uncertainty.labels[int(second)]
+        found = f"largest correlation {largest:.4g}, of {one} and {other}; {found}"
+    linked = abs(largest) > LARGEST_CORRELATION
+    remedy = "Only a combination of the two is known: fix one of them, or observe what tells them apart." * linked
+    yield Criterion("determined unknowns", abs(largest), "doubtful" if linked else "passed", found, remedy)
+
+
+def _judge_time_step(uncertainty: Uncertainty) -> Criterion:
+    errors = np.fmax(uncertainty.standard.values, uncertainty.robust)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        changes = np.abs(uncertainty.half_step) / errors
+    if not np.isfinite(changes).any():
+        return Criterion("time step", np.nan, "passed", "not compared: no standard errors, or no finite motion")
+    place = int(np.nanargmax(changes))
+    largest = float(changes[place])
+    verdict: Verdict = "doubtful" if largest > STEP_CHANGE else "passed"
+    found = f"half of it changes {uncertainty.labels[place]} by {largest:.2g} standard errors"
+    remedy = "" if verdict == "passed" else "Lower time.dt, or choose an integrator of higher order."
+    return Criterion("time step", largest, verdict, found, remedy)

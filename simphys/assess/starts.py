@@ -1,0 +1,111 @@
+"""Fits from several starts: do they agree?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from simphys import optimize
+from simphys.autograd.errors import InputError
+from simphys.experiment.objective import SceneObjective
+from simphys.optimize.mapping import Carried, Map
+
+from .criteria import Criterion
+
+Array = np.ndarray[Any, Any]
+Fit = Callable[[SceneObjective[Any]], optimize.Result]
+
+STARTS = 8
+REACH = 0.3
+"""Distance of starts [theta] from the scene's own where there are no bounds: 30 % of its size."""
+SAME_LOSS, SAME_VALUE = 0.5, 1.0
+"""Differences of the loss (half of chi^2), and of values in standard errors, up to which two optima are one."""
+
+
+@dataclass(frozen=True)
+class Starts:
+    """Fits from several starts; those that could not begin have a loss of infinity."""
+
+    start: Array
+    """Starts [n, p]."""
+    theta: Array
+    """Ends [n, p]."""
+    loss: Array
+    """Losses at the ends [n]."""
+    same: Array
+    """True for those that ended where the fit did [n]."""
+
+
+def draw_starts(objective: SceneObjective[Any], count: int, seed: int) -> Array:
+    """Draw starts [count, p] by Sobol's sequence, within the bounds or, where one is open, around the scene's start."""
+    from scipy.stats import qmc
+
+    start = objective.start
+    both = np.isfinite(objective.lower) & np.isfinite(objective.upper)
+    low = np.where(both, objective.lower, np.maximum(objective.lower, start - REACH))
+    high = np.where(both, objective.upper, np.minimum(objective.upper, start + REACH))
+    numbers = qmc.Sobol(start.size, seed=seed).random_base2((count - 1).bit_length())[:count]
+    return np.asarray(low + (high - low) * numbers)
+
+
+def try_starts(
+    objective: SceneObjective[Any],
+    found: optimize.Result,
+    errors: Array,
+    fit: Fit,
+    *,
+    until: float,
+    each: Map = map,
+) -> Starts:
+    """Fit from up to STARTS starts, as long as the clock, `time.monotonic()`, is before `until`; at least from two.
+
+    errors [p]: standard errors of theta, by which ends are compared. `each` computes the fits.
+    """
+    starts: list[Array] = []
+
+    def draws() -> Iterator[Array]:
+        for start in draw_starts(objective, STARTS, objective.scene.config.runtime.seed):
+            if len(starts) >= 2 and time.monotonic() > until:
+                return
+            starts.append(start)
+            yield start
+
+    ends, losses = zip(*each(partial(_fit_from, Carried(objective), fit), draws()), strict=True)
+    theta, reached = np.array(ends), np.array(losses)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        away = np.nanmax(np.abs(theta - found.theta) / np.where(errors > 0, errors, np.nan), axis=1, initial=0)
+    same = (np.abs(reached - found.loss) < SAME_LOSS) & (away < SAME_VALUE)
+    return Starts(np.array(starts), theta, reached, same)
+
+
+def _fit_from(objective: Carried[SceneObjective[Any]], fit: Fit, start: Array) -> tuple[Array, float]:
+    """Fit from a start [p]; return the end [p] and its loss, infinity for a start that blows up."""
+    try:
+        result = fit(objective.value.with_start(start))
+    except InputError:
+        return start, np.inf
+    return result.theta, result.loss if result.horizon == 1 else np.inf
+
+
+def judge_starts(tried: Starts, found: optimize.Result) -> Criterion:
+    """Judge the agreement of fits from several starts."""
+    count, same = len(tried.loss), int(tried.same.sum())
+    better = found.loss - float(tried.loss.min())
+    words = f"{same} of {count} starts end at the fit"
+    if better > SAME_LOSS:
+        remedy = "Start [unknowns] from the better one, which is recorded in assessment/starts."
+        words += f"; one ends better, by {2 * better:.3g} in chi^2"
+        return Criterion("starts tried", same, "failed", words, remedy)
+    rivals = int(np.sum(~tried.same & (np.abs(tried.loss - found.loss) < SAME_LOSS)))
+    if rivals:
+        remedy = "Other values fit as well: observe more, or fix an unknown."
+        return Criterion("starts tried", same, "doubtful", f"{words}, {rivals} as well with other values", remedy)
+    if 2 * same < count:
+        remedy = 'The search depends on its start: try optimizer.horizon = "growing", or closer bounds.'
+        return Criterion("starts tried", same, "doubtful", f"{words}, the others at worse optima", remedy)
+    return Criterion("starts tried", same, "passed", words)

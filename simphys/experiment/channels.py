@@ -1,0 +1,175 @@
+"""Channels: which components of the state a measured column sees, and as what."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from simphys.scenefile.body_names import NODES, BodyNames
+from simphys.scenefile.fit_sections import component_index
+from simphys.scenefile.section import DERIVED
+from simphys.simulator import Markers
+
+AXIS_NAMES = "xyz"
+
+
+class ChannelSection(Protocol):
+    """The data of a channel that `read` needs, as the scene file's section has them."""
+
+    @property
+    def column(self) -> int | str: ...
+    @property
+    def field(self) -> str: ...
+    @property
+    def node(self) -> int | list[int]: ...
+    @property
+    def axis(self) -> int: ...
+    @property
+    def place(self) -> list[float] | None: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def sigma(self) -> float | str | None: ...
+    @property
+    def weights(self) -> int | str | None: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def to(self) -> int | None: ...
+    @property
+    def point(self) -> list[float] | None: ...
+    @property
+    def gain(self) -> float: ...
+    @property
+    def modulo(self) -> float | None: ...
+    @property
+    def correlation_time(self) -> float | None: ...
+
+
+@dataclass(frozen=True)
+class Need:
+    """A component of the state that a channel needs."""
+
+    field: str
+    index: tuple[int, ...]
+    shift: float = 0.0
+    """Time at which it is needed, counted from that of the sample [time steps]."""
+
+
+class Mark(NamedTuple):
+    """A place on a body."""
+
+    node: int
+    place: tuple[float, ...] | None
+    needs: tuple[Need, ...]
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A column of measured values: a component of `field`, by its index, in `unit`."""
+
+    label: str
+    field: str
+    component: tuple[int, ...]
+    unit: str
+    kind: str = "component"
+    others: tuple[tuple[int, ...], ...] = ()
+    """Further components that it needs, of the node's vector and of that to which it is compared."""
+    marks: tuple[Mark, ...] = ()
+    """The place that it sees if its field is no field of the state, and that to which it is compared."""
+    dim: int = 1
+    """Number of components of the node's vector that it sees."""
+    point: tuple[float, ...] | None = None
+    """Point to which the node is compared; None: another node."""
+    axis: int = 0
+    """Column or row of a pixel, or component of what is no field of the state."""
+    modulo: float | None = None
+    """Period of an angle."""
+    correlation_time: float | None = None
+    """Time in which the noise forgets [s]; None: at once."""
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """All components that it needs."""
+        if self.marks:
+            return tuple([need for mark in self.marks for need in mark.needs])
+        return tuple([Need(self.field, index) for index in (self.component, *self.others)])
+
+
+def make_channel(
+    section: ChannelSection,
+    label: str | None,
+    shapes: Mapping[str, tuple[int, ...]],
+    markers: Markers | None = None,
+    names: BodyNames = NODES,
+) -> Channel:
+    """Make a channel of a section that fits the state; label: the name of its column, if it has one."""
+    is_derived = section.field in DERIVED
+    where = "" if section.place is None else f" at {', '.join(f'{each:g}' for each in section.place)}"
+    shape = (markers.nodes, markers.dim) if is_derived and markers else shapes[section.field]
+    if section.kind == "component":
+        index = component_index(section.node, section.axis, shape)
+        return Channel(
+            label or component_name(section.field, index, shape, names) + where,
+            section.field,
+            index,
+            section.unit,
+            marks=_list_marks(section, markers, index[:1]) if is_derived else (),
+            axis=index[-1] if is_derived else 0,
+            modulo=section.modulo,
+            correlation_time=section.correlation_time,
+        )
+    assert isinstance(section.node, int), "checked on loading the scene"
+    dim = shape[1]
+    nodes = (section.node,) if section.to is None else (section.node, section.to)
+    (first, *others) = [(node, axis) for node in nodes for axis in range(dim)]
+    point = None
+    if section.kind != "pixel" and section.to is None:
+        point = tuple(section.point or [0.0] * dim)
+    period = 2 * math.pi * abs(section.gain) if section.kind == "angle" else None
+    seen = f"pixel {'uv'[section.axis]}" if section.kind == "pixel" else f"{section.kind} of {section.field}"
+    return Channel(
+        label or f"{seen} of {names.of(section.node)}{where}",
+        section.field,
+        first,
+        section.unit,
+        kind=section.kind,
+        others=() if is_derived else tuple(others),
+        marks=_list_marks(section, markers, nodes) if is_derived else (),
+        dim=dim,
+        point=point,
+        axis=section.axis,
+        modulo=section.modulo or period,
+        correlation_time=section.correlation_time,
+    )
+
+
+def _list_marks(section: ChannelSection, markers: Markers | None, nodes: tuple[int, ...]) -> tuple[Mark, ...]:
+    """List the places that a channel sees: that of the node, and the default one of the node that it is compared to.
+
+    An acceleration needs the velocity half a step later and earlier, and the pose.
+    """
+    assert markers is not None, "checked on loading the scene"
+    made = []
+    for place, node in zip((section.place, None), nodes, strict=False):
+        pose = [Need(field, index) for field, index in markers.needs(node)]
+        motion = markers.needs(node, moving=True)
+        shifted = [Need(field, index, shift) for shift in (0.5, -0.5) for field, index in motion]
+        needs = [*shifted, *pose] if section.field == "acceleration" else pose
+        made.append(Mark(node, None if place is None else tuple(place), tuple(needs)))
+    return tuple(made)
+
+
+def component_name(field: str, index: tuple[int, ...], shape: tuple[int, ...], names: BodyNames = NODES) -> str:
+    """Name a component of a field of this shape, for measurements without names.
+
+    Axes have letters where there are two or three of them; an angle, or a place along a line, is a number.
+    """
+    if len(shape) == 2 and shape[1] == 1:
+        index = index[:1]
+    elif len(shape) == 2 and shape[1] <= len(AXIS_NAMES):
+        return f"{field} {AXIS_NAMES[index[1]]} of {names.of(index[0])}"
+    at = ", ".join(map(str, index))
+    return f"{field} of {names.of(index[0])}" if len(index) == 1 else f"{field} at {at}" if index else field

@@ -1,0 +1,287 @@
+"""The sensor: what a channel shows of the state that it sees.
+
+    y = gain g(x(t - delay)) + offset
+
+with g the component itself, a distance |a - b|, an angle atan2(d_1, d_0) of d = a - b, or a pixel of a camera
+(cameras.py). Angles are compared modulo a period: y is moved by whole periods to where it is nearest to the measured
+value. Vectors are those of the state, positions of places on bodies (simulator/markers.py), or what an accelerometer
+measures there, f = R^T ((v(t + dt/2) - v(t - dt/2)) / dt - gravity), with R the orientation of the body.
+
+A delayed channel is interpolated linearly between steps, and extrapolated before the start:
+
+    x(t - delay) = (1 - w) x_i + w x_{i+1},   w = (t - delay)/dt - i,   dx/ddelay = -(x_{i+1} - x_i) / dt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor, ops, tensor
+from simphys.scenefile import ObservationsSection, sensor_arrays
+from simphys.scenefile.section import DERIVED
+from simphys.simulator import Markers, Record
+from simphys.simulator.markers import Vector
+
+from .cameras import see_orthographic, see_pinhole
+from .channels import Channel, Mark
+from .observe import Observations
+from .sampling import Component, take_component
+
+Array = np.ndarray[Any, Any]
+
+LEAST = 1e-300
+"""Least square of a distance: its root has a derivative, of 0."""
+
+
+@dataclass(frozen=True)
+class Sensor(Record):
+    """Numbers of the channels that may be unknown; C channels."""
+
+    channel_gain: Tensor
+    """Factor on what is seen [C], in the channel's unit over that of the state."""
+    channel_offset: Tensor
+    """Value that a channel shows of nothing [C], in its unit."""
+    channel_delay: Tensor
+    """Time [C] by which a channel is late [s]."""
+
+
+@dataclass(frozen=True)
+class Camera(Sensor):
+    """The same with a camera."""
+
+    camera_rotation: Tensor
+    """Angle in the plane [rad], or angles about x, y and z [3]."""
+    camera_origin: Tensor
+    """Pixel [2] of the origin of space; of a pinhole camera that straight ahead."""
+
+
+@dataclass(frozen=True)
+class OrthographicCamera(Camera):
+    """The same with an orthographic camera."""
+
+    camera_scale: Tensor
+    """Pixels per unit of length."""
+
+
+@dataclass(frozen=True)
+class PinholeCamera(Camera):
+    """The same with a pinhole camera."""
+
+    camera_focal: Tensor
+    """Focal length [pixels]."""
+    camera_position: Tensor
+    """Position [3] of the pinhole, in the unit of positions."""
+
+
+def build_sensor(section: ObservationsSection | None) -> Sensor | None:
+    """Build the numbers of a section; None for a measured field, or without a measurement."""
+    if section is None or section.channels is None:
+        return None
+    arrays = {name: tensor(values) for name, values in sensor_arrays(section).items()}
+    for kind, name in ((OrthographicCamera, "camera_scale"), (PinholeCamera, "camera_focal")):
+        if name in arrays:
+            return kind(**arrays)
+    return Sensor(**arrays)
+
+
+def is_delayed(config: Any) -> bool:
+    """Return True if a channel is late, or may turn out to be, or looks at times around that of its sample."""
+    section = config.observations
+    if section is None or section.channels is None:
+        return False
+    named = [*config.unknowns.values(), *config.values.values()]
+    around = any(each.delay or each.field == "acceleration" for each in section.channels)
+    return around or any(each.parameter == "channel_delay" for each in named)
+
+
+def is_plain(config: Any) -> bool:
+    """Return True if all channels show components of the state as they are."""
+    section = config.observations
+    if section is None or section.channels is None:
+        return True
+    named = [*config.unknowns.values(), *config.values.values()]
+    plain = [
+        each.kind == "component" and each.field not in DERIVED and each.gain == 1 and not each.offset
+        for each in section.channels
+    ]
+    return (
+        all(plain)
+        and not any(each.modulo for each in section.channels)
+        and not is_delayed(config)
+        and not any(each.parameter in ("channel_gain", "channel_offset") for each in named)
+    )
+
+
+def shows_component(setup: Any, place: int) -> bool:
+    """Return True if a channel shows a component of the state as it is, with the present values."""
+    sensor, channel = setup.sensor, setup.observations.channels[place]
+    numbers = [getattr(sensor, f"channel_{name}").data[place] for name in ("gain", "offset", "delay")]
+    is_component = channel.kind == "component" and not channel.marks
+    return bool(is_component and channel.modulo is None and numbers == [1.0, 0.0, 0.0])
+
+
+def list_components(seen: Observations) -> list[tuple[str, tuple[int, ...]]]:
+    """List the field and the index of each component that a channel needs, channel by channel."""
+    return [(need.field, need.index) for channel in seen.channels for need in channel.needs]
+
+
+@dataclass(frozen=True)
+class DelayedPlan:
+    """Uniform steps around times that depend on delays."""
+
+    times: Array
+    dt: float
+    components: tuple[Component, ...]
+    """Number of a field, and index in it, of each series."""
+    channels: Array
+    """Channel of each series."""
+    shift: Array = field(default_factory=lambda: np.zeros(1))
+    """Time at which each series is needed, counted from that of the sample [time steps]."""
+
+    def around(self, delay: Array, rows: int) -> tuple[Array, Array]:
+        """Step before each time and position in its interval, for each series, [R, N]."""
+        position = (self.times - delay[self.channels][:, None]) / self.dt + self.shift[:, None]
+        before = np.clip(np.floor(position), 0, rows - 2).astype(np.int64)
+        return before, position - before
+
+
+class DelayedSample(Function):
+    """Values [N, R] of series of fields along time [rows, ...], row i at the time i dt, at times that are delayed"""
+
+    @staticmethod
+    def forward(ctx: Context, plan: DelayedPlan, delay: Tensor, *fields: Tensor) -> Array:
+        ctx.plan, ctx.like = plan, [(field.shape, field.dtype) for field in fields]
+        ctx.before, ctx.part = plan.around(delay.data, len(fields[0].data))
+        series = [take_component(fields[which].data, index) for which, index in plan.components]
+        ctx.slope = _slopes(ctx.before, series)
+        return _between(ctx.before, ctx.part, series)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
+        plan: DelayedPlan = ctx.plan
+        adj_fields: list[Array | None] = [None] * len(ctx.like)
+        adj_delay = np.zeros(int(plan.channels.max()) + 1, adj.dtype)
+        for place, (which, index) in enumerate(plan.components):
+            target = adj_fields[which]
+            if target is None:
+                target = adj_fields[which] = np.zeros(*ctx.like[which])
+            along, adj_place = take_component(target, index), adj.data[:, place]
+            np.add.at(along, ctx.before[place], (1 - ctx.part[place]) * adj_place)
+            np.add.at(along, ctx.before[place] + 1, ctx.part[place] * adj_place)
+            adj_delay[plan.channels[place]] -= float(ctx.slope[:, place] @ adj_place) / plan.dt
+        return None, adj_delay, *adj_fields
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, ddelay: Array, *tangents: Array) -> Array:
+        plan: DelayedPlan = ctx.plan
+        series = [take_component(tangents[which], index) for which, index in plan.components]
+        return _between(ctx.before, ctx.part, series) - ctx.slope * ddelay[plan.channels] / plan.dt
+
+
+def _between(before: Array, part: Array, series: Sequence[Array]) -> Array:
+    rows = zip(series, before, part, strict=True)
+    return np.stack([(1 - w) * each[i] + w * each[i + 1] for each, i, w in rows], axis=1)
+
+
+def _slopes(before: Array, series: Sequence[Array]) -> Array:
+    return np.stack([each[i + 1] - each[i] for each, i in zip(series, before, strict=True)], axis=1)
+
+
+class Angle(Function):
+    """The angle atan2(y, x) of vectors in the plane, [N] each: d(angle) = (x dy - y dx) / (x^2 + y^2)"""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, y: Tensor) -> Array:
+        ctx.save_for_backward(x, y)
+        return np.arctan2(y.data, x.data)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Array, Array]:
+        x, y = (each.data for each in ctx.saved_tensors)
+        share = adj.data / np.maximum(x * x + y * y, LEAST)
+        return -y * share, x * share
+
+    @staticmethod
+    def jvp(ctx: Context, dx: Array, dy: Array) -> Array:
+        x, y = (each.data for each in ctx.saved_tensors)
+        return np.asarray((x * dy - y * dx) / np.maximum(x * x + y * y, LEAST))
+
+
+def sample_delayed(
+    seen: Observations, components: Sequence[Component], delay: Tensor, dt: float, fields: Sequence[Tensor]
+) -> Tensor:
+    """Interpolate what all channels need at the measured times less their delays, [N, R]; fields have all steps."""
+    channels = np.repeat(np.arange(len(seen.channels)), [len(each.needs) for each in seen.channels])
+    shift = np.array([need.shift for each in seen.channels for need in each.needs])
+    found: Tensor = DelayedSample.apply(DelayedPlan(seen.times, dt, tuple(components), channels, shift), delay, *fields)
+    return found
+
+
+def show(setup: Any, raw: Tensor) -> Tensor:
+    """Make what the channels of a set-up show, [N, C], of the components that they need [N, R]."""
+    seen, sensor = setup.observations, setup.sensor
+    shown, begin = [], 0
+    for place, channel in enumerate(seen.channels):
+        end = begin + len(channel.needs)
+        value = _see(channel, sensor, _list_vectors(channel, setup, raw[:, begin:end]))
+        value = value * sensor.channel_gain[place] + sensor.channel_offset[place]
+        if channel.modulo is not None:
+            turns = np.round((value.data - seen.values[:, place]) / channel.modulo)
+            value = value - (channel.modulo * turns).astype(value.dtype)
+        shown.append(value)
+        begin = end
+    return ops.stack(shown, axis=1)
+
+
+def _list_vectors(channel: Channel, setup: Any, raw: Tensor) -> list[Vector]:
+    """List the vector that a channel sees, and that to which it is compared; their components are [N]."""
+    every = [raw[:, place] for place in range(raw.shape[1])]
+    if not channel.marks:
+        return [every[begin : begin + channel.dim] for begin in range(0, len(every), channel.dim)]
+    markers, begin, found = setup.model.describe_markers(), 0, []
+    see = _accelerate if channel.field == "acceleration" else _locate
+    for mark in channel.marks:
+        found.append(see(markers, setup, mark, every[begin : begin + len(mark.needs)]))
+        begin += len(mark.needs)
+    return found
+
+
+def _locate(markers: Markers, setup: Any, mark: Mark, values: Vector) -> Vector:
+    """Compute the position of a marker."""
+    return markers.position(setup.params, mark.node, mark.place, _by_shift(mark, values)[0.0])
+
+
+def _accelerate(markers: Markers, setup: Any, mark: Mark, values: Vector) -> Vector:
+    """Compute what an accelerometer measures: its acceleration less gravity, along the axes of its body."""
+    state = _by_shift(mark, values)
+    later, earlier = (markers.velocity(setup.params, mark.node, mark.place, state[shift]) for shift in (0.5, -0.5))
+    parts = zip(later, earlier, markers.gravity(setup.params), strict=True)
+    return markers.turn_into(state[0.0], [(a - b) * (1 / setup.dt) - g for a, b, g in parts])
+
+
+def _by_shift(mark: Mark, values: Vector) -> dict[float, dict[str, Vector]]:
+    """Sort the components that a marker needs by time, then by field."""
+    found: dict[float, dict[str, Vector]] = {}
+    for need, value in zip(mark.needs, values, strict=True):
+        found.setdefault(need.shift, {}).setdefault(need.field, []).append(value)
+    return found
+
+
+def _see(channel: Channel, sensor: Sensor, vectors: list[Vector]) -> Tensor:
+    """Compute what one channel sees [N], before gain and offset."""
+    own, *others = vectors
+    if channel.kind == "component":
+        seen: Tensor = own[channel.axis]
+        return seen
+    if channel.kind == "pixel":
+        see = see_pinhole if isinstance(sensor, PinholeCamera) else see_orthographic
+        return see(sensor, own, channel.axis)
+    other = others[0] if channel.point is None else channel.point
+    apart = ops.stack([a - b for a, b in zip(own, other, strict=True)], axis=1)
+    if channel.kind == "angle":
+        return Angle.apply(apart[:, 0], apart[:, 1])
+    return ops.sqrt((apart * apart).sum(axis=1) + LEAST)

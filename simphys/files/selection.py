@@ -1,0 +1,63 @@
+"""Some rows of a table: those of one trial, and those within a window of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from simphys.autograd.errors import InputError
+
+from .columns import Table
+
+SHOWN = 8
+"""Largest number of trials that an error lists."""
+
+
+@dataclass(frozen=True)
+class SomeRows:
+    """A table of some of the rows of another one."""
+
+    table: Table
+    rows: np.ndarray
+    """Row numbers, ascending."""
+
+    @property
+    def path(self) -> Path:
+        return self.table.path
+
+    def column(self, key: int | str) -> np.ndarray:
+        return self.table.column(key)[self.rows]
+
+    def label(self, key: int | str) -> str | None:
+        return self.table.label(key)
+
+    def name(self, key: int | str) -> str:
+        return self.table.name(key)
+
+    def place(self, row: int) -> str:
+        return self.table.place(int(self.rows[row]))
+
+
+def rows_of_trial(table: Table, column: int | str, trial: float, section: str = "observations") -> SomeRows:
+    """Select the rows of a trial by the column of their numbers. Errors: InputError with the numbers that there are."""
+    numbers = table.column(column)
+    rows = np.flatnonzero(numbers == trial)
+    if not rows.size:
+        there = np.unique(numbers[np.isfinite(numbers)])
+        known = ", ".join(f"{number:g}" for number in there[:SHOWN]) + (", ..." if there.size > SHOWN else "")
+        who = f"{table.path}, {table.name(column)}"
+        remedy = f"Set {section}.trial to one of its numbers: {known or 'none'}."
+        raise InputError(who, "must hold the trial", f"no row of trial {trial:g}", remedy)
+    return SomeRows(table, rows)
+
+
+def find_window(times: np.ndarray, window: tuple[float, float], who: str) -> np.ndarray:
+    """Find the samples within a window of time [s]. Errors: InputError if there are none."""
+    rows = np.flatnonzero((times >= window[0]) & (times <= window[1]))
+    if not rows.size:
+        found = f"times from {np.nanmin(times):g} s to {np.nanmax(times):g} s"
+        constraint = f"must have samples in the window from {window[0]:g} s to {window[1]:g} s"
+        raise InputError(who, constraint, found, "Correct observations.window, or observations.time.")
+    return rows

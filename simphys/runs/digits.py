@@ -1,0 +1,20 @@
+"""Numbers with as many digits as they are known to."""
+
+from __future__ import annotations
+
+import math
+
+
+def format_estimate(value: float, error: float) -> tuple[str, str]:
+    """Format a value and its standard error: the error with two digits, the value to the same decimal place.
+
+    Without an error (NaN) the value has six digits. 12.34567 and 0.0123 give '12.346' and '0.012'.
+    """
+    if not math.isfinite(error) or error <= 0 or not math.isfinite(value):
+        return f"{value:.6g}", ""
+    decimals = 1 - math.floor(math.log10(error))
+    size = max(abs(value), error)
+    if decimals < 0 or size >= 1e6 or error < 1e-8:  # as a power of ten, with the digits that the error leaves
+        digits = max(1, decimals + math.floor(math.log10(size)))
+        return f"{value:.{digits}e}", f"{error:.1e}"
+    return f"{value:.{decimals}f}", f"{error:.{decimals}f}"

@@ -1,0 +1,183 @@
+"""Export of a run to files that other programs read: VTKHDF (ParaView), CSV, NPZ (NumPy), or NetCDF (xarray)."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from simphys.autograd.errors import InputError, StorageError
+from simphys.record import Recording, damage_as_errors
+from simphys.runs.to_xarray import write_xarray
+
+FORMATS = ("vtkhdf", "csv", "npz", "xarray")
+BODIES = "particles/nodes"
+KINDS = ("Vertices", "Lines", "Polygons", "Strips")
+"""Kinds of cells of VTK's PolyData, in its order."""
+
+
+def export_run(recording: Recording, folder: Path, kind: str) -> list[Path]:
+    """Write a run to files in a folder; return their paths.
+
+    npz: every dataset in one file, by its path. csv: a file for each quantity along time, with a column for each number
+    and units in the heads. vtkhdf: bodies with their springs in bodies.vtkhdf, fields on a grid in fields.vtkhdf.
+    xarray: a Dataset with named axes and units as run.nc, see `to_xarray`.
+    Errors: InputError for another format, or a run without such data; StorageError for a file that cannot be written.
+    """
+    if kind not in FORMATS:
+        raise InputError("export, --to", f"must be one of {', '.join(FORMATS)}", repr(kind), "Name one of these.")
+    write = {"npz": _write_npz, "csv": _write_csv, "vtkhdf": _write_vtkhdf, "xarray": write_xarray}[kind]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with damage_as_errors(recording.name, f"export to {kind}"):
+            paths = write(recording, folder)
+    except StorageError:  # the run cannot be read
+        raise
+    except OSError as error:
+        reason = error.strerror or error
+        raise StorageError(f"export to {folder} failed: {reason}. Name another folder, or free space.") from error
+    if not paths:
+        raise InputError(f"export of {recording.name}", "needs a recorded motion", "none", "Run the scene again.")
+    return paths
+
+
+def _datasets(recording: Recording, group: str = "") -> list[str]:
+    found = []
+    for name in recording.keys(group):
+        path = f"{group}/{name}".lstrip("/")
+        below = _datasets(recording, path)
+        found += below or ([path] if _is_dataset(recording, path) else [])
+    return found
+
+
+def _is_dataset(recording: Recording, path: str) -> bool:
+    try:
+        recording.shape(path)
+    except KeyError:
+        return False
+    return True
+
+
+def _write_npz(recording: Recording, folder: Path) -> list[Path]:
+    arrays: dict[str, Any] = {path: recording[path] for path in _datasets(recording)}
+    arrays = {path: values.astype(str) if values.dtype.kind == "O" else values for path, values in arrays.items()}
+    np.savez_compressed(folder / "run.npz", **arrays)
+    return [folder / "run.npz"]
+
+
+def _write_csv(recording: Recording, folder: Path) -> list[Path]:
+    paths = []
+    for path in _datasets(recording):
+        group, _, name = path.rpartition("/")
+        if name in ("time", "step") or f"{group}/time" not in recording:
+            continue
+        time, values = recording[f"{group}/time"], recording[path]
+        if len(values) != len(time) or values.dtype.kind not in "iuf":
+            continue
+        unit = recording.attrs(path).get("unit", "")
+        heads = [
+            f"{name}{list(index) if index else ''}{f' [{unit}]' if unit else ''}"
+            for index in np.ndindex(values.shape[1:])
+        ]
+        paths.append(folder / f"{(group if name == 'value' else path).replace('/', '_')}.csv")
+        with paths[-1].open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["time [s]", *heads])
+            writer.writerows(np.column_stack([time, values.reshape(len(time), -1)]).tolist())
+    return paths
+
+
+def _write_vtkhdf(recording: Recording, folder: Path) -> list[Path]:
+    paths = []
+    if f"{BODIES}/position/value" in recording:
+        paths.append(folder / "bodies.vtkhdf")
+        _write_bodies(recording, paths[-1])
+    about: dict[str, Any] = recording.attrs("grid") if "grid" in recording else {}
+    fields = [name for name in about.get("fields", []) if f"fields/{name}/value" in recording]
+    if fields and "members" not in about:
+        paths.append(folder / "fields.vtkhdf")
+        _write_fields(recording, paths[-1], about, fields)
+    return paths
+
+
+def _in_space(vectors: np.ndarray) -> np.ndarray:
+    """Fill vectors [..., dim] with zeros to three components."""
+    missing = [(0, 0)] * (vectors.ndim - 1) + [(0, 3 - vectors.shape[-1])]
+    return np.pad(vectors, missing)
+
+
+def _write_bodies(recording: Recording, path: Path) -> None:
+    """Write PolyData along time: a vertex for each body, a line for each spring, and velocities."""
+    position = recording[f"{BODIES}/position/value"]
+    time, count = recording[f"{BODIES}/position/time"][: len(position)], position.shape[1]
+    springs = recording[f"{BODIES}/springs"] if f"{BODIES}/springs" in recording else np.zeros((0, 2), int)
+    steps = len(position)
+    cells = {"Vertices": np.arange(count)[:, None], "Lines": springs}
+    with h5py.File(path, "w") as file:
+        root = _root(file, "PolyData")
+        root["NumberOfPoints"] = np.full(steps, count)
+        root["Points"] = _in_space(position).reshape(-1, 3)
+        for kind in KINDS:
+            members = cells.get(kind, np.zeros((0, 2), int))
+            group = root.create_group(kind)
+            group["NumberOfCells"] = np.array([len(members)])
+            group["NumberOfConnectivityIds"] = np.array([members.size])
+            group["Connectivity"] = members.reshape(-1).astype(np.int64)
+            group["Offsets"] = np.arange(len(members) + 1) * members.shape[1]
+        data = root.create_group("PointData")
+        velocity = f"{BODIES}/velocity/value"
+        if velocity in recording:
+            data["velocity"] = _in_space(recording[velocity][:steps]).reshape(-1, 3)
+        for name in recording.keys("stresses") if not len(springs) else ():
+            data[name] = recording[f"stresses/{name}/value"][:steps].reshape(-1)
+        series = _steps(root, time)
+        series["PointOffsets"] = np.arange(steps) * count
+        series["PartOffsets"], series["NumberOfParts"] = np.zeros(steps, np.int64), np.ones(steps, np.int64)
+        for name in ("CellOffsets", "ConnectivityIdOffsets"):
+            series[name] = np.zeros((steps, len(KINDS)), np.int64)
+        offsets = series.create_group("PointDataOffsets")
+        for name in data:
+            offsets[name] = np.arange(steps) * count
+
+
+def _write_fields(recording: Recording, path: Path, about: dict[str, Any], fields: list[str]) -> None:
+    """Write ImageData along time: a number for each cell; fields of another shape are left out."""
+    cells, spacing = tuple(int(n) for n in about["cells"]), float(about["spacing"])
+    extent = [0, 1, 0, 1, 0, 1]  # VTK's cells have three axes; a plane is one cell thick
+    for axis, number in enumerate(cells):
+        extent[2 * axis + 1] = number
+    with h5py.File(path, "w") as file:
+        root = _root(file, "ImageData")
+        start = spacing * (float(about["offset"]) - 0.5)
+        root.attrs["WholeExtent"] = np.array(extent)
+        root.attrs["Origin"] = np.array([start if axis < len(cells) else 0.0 for axis in range(3)])
+        root.attrs["Spacing"] = np.full(3, spacing)
+        root.attrs["Direction"] = np.eye(3).reshape(-1)
+        data, time = root.create_group("CellData"), np.zeros(0)
+        for name in fields:
+            values = recording[f"fields/{name}/value"]
+            if values.shape[1:] != cells:
+                continue
+            time = recording[f"fields/{name}/time"][: len(values)]
+            reversed_axes = values.transpose(0, *range(values.ndim - 1, 0, -1))  # VTK's last axis is x
+            data[name] = reversed_axes.reshape(len(values), *[1] * (3 - len(cells)), *cells[::-1])
+        offsets = _steps(root, time).create_group("CellDataOffsets")
+        for name in data:
+            offsets[name] = np.arange(len(time))
+
+
+def _root(file: h5py.File, kind: str) -> h5py.Group:
+    root = file.create_group("VTKHDF")
+    root.attrs["Version"] = np.array([2, 0])
+    root.attrs.create("Type", kind.encode("ascii"), dtype=h5py.string_dtype("ascii", len(kind)))
+    return root
+
+
+def _steps(root: h5py.Group, time: np.ndarray) -> h5py.Group:
+    series = root.create_group("Steps")
+    series.attrs["NSteps"] = len(time)
+    series["Values"] = time
+    return series

@@ -1,0 +1,93 @@
+"""Sections and checks of surveys: shots, each a simulation with its own sources, and receivers that all shots share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Protocol, TypeVar
+
+import numpy as np
+from pydantic import Field
+
+from simphys.scenefile.section import Count, Key, Problem, Section, Words
+from simphys.simulator import Array
+
+Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
+
+
+class LineSection(Section):
+    """A line of `count` evenly spaced receivers from `start` to `end` [m]."""
+
+    start: Vector
+    end: Vector
+    count: Count
+
+
+class ReceiversSection(Section):
+    """Receiver positions [m]: single ones first, then lines."""
+
+    position: list[Vector] = []
+    lines: list[LineSection] = []
+
+
+class InShot(Protocol):
+    """A section of something that belongs to a shot."""
+
+    shot: int
+
+
+Source = TypeVar("Source", bound=InShot)
+
+
+def shots(sources: Sequence[Source]) -> list[list[Source]]:
+    """Group the sources by shot; shots beyond the number of sources, which leave gaps, count as one."""
+    shot_of = [min(source.shot, len(sources)) for source in sources]
+    groups: list[list[Source]] = [[] for _ in range(max(shot_of, default=0) + 1)]
+    for source, shot in zip(sources, shot_of, strict=True):
+        groups[shot].append(source)
+    return groups
+
+
+def group_rows(rows: Sequence[Any], sources: Sequence[InShot], dim: int) -> Array:
+    """Arrange the rows of all sources as [S, dim], or as [shots, S, dim] for several shots."""
+    count = max([source.shot for source in sources], default=0) + 1
+    parts = [[row for row, source in zip(rows, sources, strict=True) if source.shot == shot] for shot in range(count)]
+    made = np.array(parts, dtype=float).reshape(count, -1, dim)
+    return made if count > 1 else made[0]
+
+
+def receiver_position(receivers: ReceiversSection, dim: int) -> Array:
+    """Compute the positions of all receivers, [R, dim] [m]."""
+    lines = [np.linspace(line.start, line.end, line.count) for line in receivers.lines]
+    return np.concatenate([np.array(receivers.position, dtype=float).reshape(-1, dim), *lines])
+
+
+def receiver_keys(receivers: ReceiversSection) -> Iterator[tuple[Key, Sequence[float]]]:
+    """Iterate over the positions that a scene gives for receivers, with their keys."""
+    for place, position in enumerate(receivers.position):
+        yield ("receivers", "position", place), position
+    for place, line in enumerate(receivers.lines):
+        for name in ("start", "end"):
+            yield ("receivers", "lines", place, name), getattr(line, name)
+
+
+def check_control(sources: Sequence[InShot], members: int | None, driven: bool) -> Iterator[Problem]:
+    """Check that sources are driven, by as many signals as there are shots.
+
+    `driven` is True if the scene has a control; `members` counts signals of their own, None if shots share them.
+    """
+    count = len(shots(sources))
+    if sources and not driven:
+        remedy = 'Add a section [control], such as kind = "wavelet", or drop the sources.'
+        found = Words("no [control] section")
+        yield Problem(key=("sources",), constraint="sources need a control", found=found, remedy=remedy)
+    elif members is not None and count not in (1, members):
+        constraint = f"must have {count} rows, one for each shot"
+        remedy = "Give a row for each shot, or one row for all."
+        yield Problem(key=("control", "amplitude"), constraint=constraint, found=Words(f"{members}"), remedy=remedy)
+
+
+def check_axes(key: Key, value: Sequence[Any], dim: int) -> Iterator[Problem]:
+    """Check that a list has an element for each axis of the grid."""
+    if len(value) != dim:
+        constraint = f"must have {dim} elements, one for each axis of the grid"
+        yield Problem(key=key, constraint=constraint, found=list(value), remedy=f"It has {len(value)}: give {dim}.")

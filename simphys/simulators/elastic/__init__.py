@@ -1,0 +1,11 @@
+"""Elastic waves in a section or in space. Start with step.py, the nested step."""
+
+from simphys.rollout.generated import engine_of
+
+from .model import Elastic, Params, State, check_params
+from .stability import advice
+from .step import step
+
+__all__ = ["Elastic", "Params", "State", "step"]
+
+Elastic.bind(step=step, engine=engine_of(step), check=check_params, advice=advice)

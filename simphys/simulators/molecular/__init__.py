@@ -1,0 +1,10 @@
+"""Molecular dynamics. Start with step.py, the nested step."""
+
+from simphys.rollout.generated import engine_of
+
+from .model import Molecular, Params, State, check_params
+from .step import step
+
+__all__ = ["Molecular", "Params", "State", "step"]
+
+Molecular.bind(step=step, engine=engine_of(step), check=check_params)

@@ -1,0 +1,213 @@
+"""Model, parameters and state of molecular dynamics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import Tensor, runtime, tensor
+from simphys.autograd.errors import InputError
+from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
+from simphys.simulator.memo import memo
+
+from .stability import count_most, find_stiffest
+from .topology import link, number_molecules
+
+POTENTIALS = ("lennard_jones", "morse")
+
+
+@dataclass(frozen=True)
+class Params(Record):
+    """Physical parameters; each is a Tensor and may require a gradient."""
+
+    mass: Tensor
+    """Mass of each atom [kg], [n]."""
+    epsilon: Tensor
+    """Depth of the potential of a pair [J], []."""
+    sigma: Tensor
+    """Distance at which the potential is zero [m], []."""
+    steepness: Tensor
+    """Rate at which Morse's potential falls off [1/m], []; Lennard-Jones' has none."""
+    friction: Tensor
+    """Friction of the heat bath [1/s], [], positive if there is one."""
+    temperature: Tensor
+    """Temperature of the heat bath as an energy, k_B T [J], [], positive if there is one."""
+    bond_stiffness: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Stiffness of each bond [N/m], [bonds]."""
+    rest_length: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Length of each bond without force [m], [bonds]."""
+    angle_stiffness: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Stiffness of each angle [J/rad^2], [angles]."""
+    rest_angle: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Angle without force [rad], [angles], above 0 and below pi."""
+    charge: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Charge of each atom [C], [n]; [0] without charges."""
+
+
+@dataclass(frozen=True)
+class State(Record):
+    """Motion of the atoms, and averages since t = 0."""
+
+    position: Tensor
+    """Position [m], [n, dim]; that of an atom that leaves a periodic box goes on outside of it."""
+    velocity: Tensor
+    """Velocity [m/s], [n, dim]."""
+    elapsed: Tensor
+    """Time [s] over which averages were taken, []; negative before that."""
+    thermo: Tensor
+    """Average temperature k_B T [J], pressure [Pa] (in the plane [N/m]) and potential energy of an atom [J], [3]."""
+    rdf: Tensor
+    """Average radial distribution function [1] in each bin, [bins]."""
+    displacement: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Way of each atom since t = 0 [m], across the sides of the box, [n, dim]; [0] without averages."""
+    msd: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Mean square displacement since t = 0 [m^2], [1]; [0] without averages."""
+
+
+def _column(name: str, number: int) -> Any:
+    """Make a property: a column of an array of the model."""
+    return property(lambda self: getattr(self, name)[:, number])
+
+
+@dataclass(frozen=True)
+class Molecular(Model):
+    """Atoms with forces between pairs within a cut-off, bonds and angles: all parts that carry no gradient."""
+
+    atoms: int
+    """Number of atoms, n."""
+    box: tuple[float, ...]
+    """Length [m] of each axis of the box, which is periodic, or inf for an open axis: dim = 2 or 3 of them."""
+    dt: float
+    """Time step [s]."""
+    cutoff: float
+    """Distance [m] from which on pairs do not interact."""
+    switch_on: float
+    """Distance [m] from which on the potential is reduced, to vanish smoothly at the cut-off."""
+    skin: float
+    """Distance [m] by which lists of neighbours reach beyond the cut-off."""
+    neighbours: int = 200
+    """Largest number of neighbours of an atom, within cut-off and skin."""
+    potential: str = "lennard_jones"
+    """Potential of a pair: lennard_jones or morse."""
+    heat_bath: bool = False
+    """True for friction and noise of a heat bath."""
+    seed: int = 0
+    """Seed of this noise."""
+    bins: int = 0
+    """Bins of the radial distribution function, up to the cut-off; 0 for no averages at all."""
+    bonds: Array = field(default_factory=lambda: np.zeros((0, 2), np.int32))
+    """Atoms (a, b) of each bond, [bonds, 2]."""
+    angles: Array = field(default_factory=lambda: np.zeros((0, 3), np.int32))
+    """Atoms (a, b, c) of each angle, which is that at b, [angles, 3]."""
+    beads: bool = False
+    """True if atoms of one molecule interact as pairs too, like beads of a chain; False for bonds and angles alone."""
+
+    coulomb: float = 0.0
+    """Coulomb's constant [N m^2/C^2]; 0 without charges."""
+    damping: float = 0.0
+    """Rate [1/m] at which Coulomb forces are damped, so that they are small at the cut-off."""
+
+    Params = Params
+    State = State
+
+    def __post_init__(self) -> None:
+        if self.potential not in POTENTIALS:
+            raise InputError("Molecular.potential", f"one of {POTENTIALS}", self.potential, "Choose one of these.")
+        if len(self.box) not in (2, 3):
+            raise InputError("Molecular.box", "space has 2 or 3 dimensions", len(self.box), "Give so many lengths.")
+        if not 0 < self.switch_on < self.cutoff:
+            constraint = f"between 0 and the cut-off, {self.cutoff:g} m"
+            raise InputError("Molecular.switch_on", constraint, f"{self.switch_on:g} m", "Take 0.9 of the cut-off.")
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of space."""
+        return len(self.box)
+
+    @property
+    def morse(self) -> float:
+        """1 for Morse's potential, else 0."""
+        return float(self.potential == "morse")
+
+    @property
+    def inverse_volume(self) -> float:
+        """One over the volume [1/m^dim]; 0 for an open box."""
+        return 1 / math.prod(self.box)
+
+    @cached_property
+    def centres(self) -> Array:
+        """Centres [m] of the bins; the last bin ends at the cut-off."""
+        width = self.cutoff / (self.bins + 1)
+        found: Array = width * (0.5 + np.arange(self.bins))
+        return found
+
+    @property
+    def numbers(self) -> Array:
+        """Numbers of the atoms, as real numbers [n]."""
+        return self._cast("numbers", np.arange(self.atoms))
+
+    @property
+    def histogram(self) -> tuple[Array, Array, float]:
+        """Centres [m] of the bins, weights of a pair in them, and one over their width [1/m]."""
+        width = self.cutoff / (self.bins + 1)
+        shells = width * (4 * np.pi * self.centres**2 if self.dim == 3 else 2 * np.pi * self.centres)
+        volume = 1 / self.inverse_volume if self.inverse_volume else 1.0
+        weights = volume / (self.atoms**2 * shells)
+        return self._cast("centres", self.centres), self._cast("weights", weights), 1 / width
+
+    @property
+    def molecule(self) -> Array | float:
+        """Number of each atom's molecule, as real numbers [n], whose atoms do not interact as pairs; 0 for none."""
+        alone = self.beads or not len(self.bonds) + len(self.angles)
+        return 0.0 if alone else self._cast("molecule", self._molecules)
+
+    @cached_property
+    def _molecules(self) -> Array:
+        return number_molecules(link(self.bonds, self.angles), self.atoms)
+
+    bond_a, bond_b = (_column("bonds", end) for end in range(2))
+    angle_a, angle_b, angle_c = (_column("angles", end) for end in range(3))
+
+    def _cast(self, name: str, values: Array) -> Array:
+        """Bring numbers to the precision in force, once."""
+        table = memo(self).setdefault("cast", {})
+        return table.setdefault((name, runtime.real_dtype()), values.astype(runtime.real_dtype()))
+
+    def param_shapes(self) -> Mapping[str, Shape]:
+        shapes: dict[str, Shape] = {"mass": (self.atoms,)} | dict.fromkeys(Params.names()[1:6], ())
+        shapes |= dict.fromkeys(("bond_stiffness", "rest_length"), (len(self.bonds),))
+        shapes |= dict.fromkeys(("angle_stiffness", "rest_angle"), (len(self.angles),))
+        return shapes | {"charge": (self.atoms if self.coulomb else 0,)}
+
+    def state_shapes(self) -> Mapping[str, Shape]:
+        moving = dict.fromkeys(("position", "velocity"), (self.atoms, self.dim))
+        averages: dict[str, Shape] = {"elapsed": (), "thermo": (3 if self.bins else 0,), "rdf": (self.bins,)}
+        ways: dict[str, Shape] = {"displacement": (self.atoms, self.dim), "msd": (1,)}
+        return {**moving, **averages, **(ways if self.bins else dict.fromkeys(ways, (0,)))}
+
+    def describe_bodies(self, params: Arrays) -> Bodies:
+        return Bodies(pinned=np.zeros(self.atoms, dtype=bool), own=self.atoms, links=self.bonds)
+
+    def advice(self, params: Arrays, state: Arrays) -> str:
+        """Name a list of neighbours that is full, or the pair that is too stiff for the time step."""
+        most = count_most(state["position"], self.box, self.cutoff + self.skin)
+        if most > self.neighbours:
+            return f"An atom has {most} neighbours within cut-off and skin, and room for {self.neighbours}: raise it."
+        limit, i, j = find_stiffest(self, params, state)
+        return (
+            f"The force between atoms {i} and {j} changes fastest: it requires steps below {limit:.2g} s, "
+            f"and dt is {self.dt:.2g} s. Lower dt, or begin with less motion."
+        )
+
+
+def check_params(params: Arrays) -> None:
+    """Raise InputError for masses and distances that are not positive."""
+    for name in ("mass", "sigma"):
+        if not (params[name] > 0).all():
+            found, remedy = f"{params[name].min():g}", "Give a positive value, or bounds to a fit."
+            raise InputError(f"molecular: {name}", "must be positive", found, remedy)

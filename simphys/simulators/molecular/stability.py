@@ -1,0 +1,74 @@
+"""Checks of a start: distances of atoms, room in lists of neighbours, and the time step of the stiffest pair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simphys.simulator import Array, Arrays
+
+from .topology import find_lengths
+
+
+def build_tree(position: Array, box: tuple[float, ...]) -> Any:
+    """Build a tree of positions in a box, for searches of neighbours."""
+    from scipy.spatial import cKDTree  # only where it is used
+
+    periodic = np.isfinite(box)
+    lengths = np.where(periodic, box, 1.0)
+    inside = np.where(periodic, position - lengths * np.floor(position / lengths), position)
+    inside = np.where(periodic & (inside >= lengths), 0.0, inside)  # by rounding
+    return cKDTree(inside, boxsize=np.where(periodic, box, 0.0))
+
+
+def find_nearest(position: Array, box: tuple[float, ...], molecule: Array | None = None) -> tuple[float, int, int]:
+    """Find the two atoms that are nearest to each other: their distance, inf for a single atom, and their numbers.
+
+    Atoms of one molecule do not count, if molecules are given.
+    """
+    tree = build_tree(position, box)
+    largest = 1 if molecule is None else int(np.bincount(molecule).max())
+    distances, others = tree.query(tree.data, k=np.arange(2, max(largest, 1) + 2))
+    if molecule is not None:
+        inside = others < len(position)
+        same = molecule[np.where(inside, others, 0)] == molecule[:, None]
+        distances = np.where(inside & same, np.inf, distances)
+    atom, place = np.unravel_index(distances.argmin(), distances.shape)
+    distance, other = float(distances[atom, place]), int(others[atom, place])
+    return distance, int(atom), other if np.isfinite(distance) else int(atom)
+
+
+def count_most(position: Array, box: tuple[float, ...], reach: float) -> int:
+    """Count the neighbours within reach of the atom that has most."""
+    tree = build_tree(position, box)
+    return int(tree.query_ball_point(tree.data, reach, return_length=True).max()) - 1
+
+
+def find_stiffest(model: Any, params: Arrays, state: Arrays) -> tuple[float, int, int]:
+    """Find the pair, bond or angle whose force changes fastest: the longest step [s], 2 / omega, and two atoms."""
+    molecule, inverse = model.molecule, 1 / params["mass"]
+    excluded = None if isinstance(molecule, float) else molecule.astype(np.int64)
+    distance, i, j = find_nearest(state["position"], model.box, excluded)
+    rate = pair_stiffness(model, params, distance) * (inverse[i] + inverse[j])
+    if len(model.bonds):
+        rates = params["bond_stiffness"] * inverse[model.bonds].sum(axis=1)
+        if rates.max() > rate:
+            (i, j), rate = model.bonds[rates.argmax()].tolist(), rates.max()
+    if len(model.angles):
+        a, b, c = model.angles.T
+        u, w = (1 / find_lengths(state["position"], model.angles[:, ends]) for ends in ([0, 1], [2, 1]))
+        rates = params["angle_stiffness"] * (inverse[a] * u**2 + inverse[c] * w**2 + inverse[b] * (u + w) ** 2)
+        if rates.max() > rate:
+            (i, j), rate = model.angles[rates.argmax(), [0, 2]].tolist(), rates.max()
+    return (2 / float(np.sqrt(rate)) if rate > 0 else np.inf), i, j
+
+
+def pair_stiffness(model: Any, params: Arrays, r: float) -> float:
+    """Second derivative [N/m] of a pair's potential by its distance, at least 0, without the switch."""
+    e, s, k = (float(params[name]) for name in ("epsilon", "sigma", "steepness"))
+    if model.potential == "morse":
+        a = np.exp(min(-k * (r - s), 300.0))
+        return max(float(4 * e * k * k * (4 * a * a - a)), 0.0)
+    a = (s / r) ** 6
+    return max(4 * e * (156 * a * a - 42 * a) / r**2, 0.0)

@@ -1,0 +1,62 @@
+"""Places on the links of a chain: a distance along a link from its upper joint, and one across it.
+
+With e_i = (sin a_i, -cos a_i) along link i, t_i = (cos a_i, sin a_i) across it, d e_i / dt = w_i t_i:
+
+    p = sum_{j<i} l_j e_j + s e_i + c t_i,      dp/dt = sum_{j<i} l_j w_j t_j + s w_i t_i - c w_i e_i
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from simphys.autograd import ops
+from simphys.simulator.markers import Markers, Needs, Place, Values, Vector
+
+
+@dataclass(frozen=True)
+class ChainMarkers(Markers):
+    """Places on n links; the default is the end of a link, which moves if its length is unknown."""
+
+    nodes: int
+    dim = 2
+
+    @property
+    def place_sizes(self) -> tuple[int, ...]:
+        return 1, 2
+
+    def needs(self, node: int, *, moving: bool = False) -> Needs:
+        fields = ("angle", "rate") if moving else ("angle",)
+        return tuple([(field, (link,)) for field in fields for link in range(node + 1)])
+
+    def position(self, params: Any, node: int, place: Place, state: Values) -> Vector:
+        found: Vector = [0.0, 0.0]
+        for link, angle in enumerate(state["angle"]):
+            along, across = _reach(params, link, node, place)
+            sine, cosine = ops.sin(angle), ops.cos(angle)
+            found = [found[0] + sine * along + cosine * across, found[1] - cosine * along + sine * across]
+        return found
+
+    def velocity(self, params: Any, node: int, place: Place, state: Values) -> Vector:
+        found: Vector = [0.0, 0.0]
+        for link, (angle, rate) in enumerate(zip(state["angle"], state["rate"], strict=True)):
+            along, across = _reach(params, link, node, place)
+            sine, cosine = ops.sin(angle), ops.cos(angle)
+            turned = [cosine * along - sine * across, sine * along + cosine * across]
+            found = [total + rate * each for total, each in zip(found, turned, strict=True)]
+        return found
+
+    def turn_into(self, state: Values, vector: Vector) -> Vector:
+        """Return the components along a link, away from its upper joint, and across it."""
+        sine, cosine = ops.sin(state["angle"][-1]), ops.cos(state["angle"][-1])
+        return [sine * vector[0] - cosine * vector[1], cosine * vector[0] + sine * vector[1]]
+
+    def gravity(self, params: Any) -> Vector:
+        return [ops.sin(params.tilt) * params.gravity, -(ops.cos(params.tilt) * params.gravity)]
+
+
+def _reach(params: Any, link: int, node: int, place: Place) -> tuple[Any, float]:
+    """Return how far along a link, and across it, the way to a place goes [m]."""
+    if link < node or place is None:
+        return params.length[link], 0.0
+    return place[0], place[1] if len(place) > 1 else 0.0

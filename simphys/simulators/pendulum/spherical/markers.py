@@ -1,0 +1,33 @@
+"""Places on the link of a spherical pendulum: a distance s from the support, p = s d, dp/dt = s w x d."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from simphys.simulator.markers import Markers, Needs, Place, Values, Vector
+
+
+@dataclass(frozen=True)
+class SphericalMarkers(Markers):
+    """Places on the link, by default the mass. The link may turn about itself, so it has no axes of its own."""
+
+    nodes = 1
+    dim = 3
+
+    @property
+    def place_sizes(self) -> tuple[int, ...]:
+        return (1,)
+
+    def needs(self, node: int, *, moving: bool = False) -> Needs:
+        fields = ("direction", "rate") if moving else ("direction",)
+        return tuple([(field, (axis,)) for field in fields for axis in range(3)])
+
+    def position(self, params: Any, node: int, place: Place, state: Values) -> Vector:
+        distance = params.length if place is None else place[0]
+        return [each * distance for each in state["direction"]]
+
+    def velocity(self, params: Any, node: int, place: Place, state: Values) -> Vector:
+        distance = params.length if place is None else place[0]
+        (x, y, z), (a, b, c) = state["direction"], state["rate"]
+        return [each * distance for each in (b * z - c * y, c * x - a * z, a * y - b * x)]

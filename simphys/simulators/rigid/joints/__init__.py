@@ -1,0 +1,1 @@
+"""Joints, motors and spring-dampers: their rows and forces."""

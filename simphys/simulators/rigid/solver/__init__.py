@@ -1,0 +1,1 @@
+"""Impulses of all rows, in the phases of a step."""

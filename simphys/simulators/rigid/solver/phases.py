@@ -1,0 +1,234 @@
+"""Phases of a step: before its first impact, at the impact, and after it; each phase solves for impulses.
+
+V are the velocities before the forces of the step, V* those after them, dV = V* - V, and s the fraction of the step
+before the impact (split_step.py). With `sweeps` the solve for impulses of sweeps.py,
+
+    V_0 = sweeps(V*)                   joints and contacts at rest: the whole step, if there is no impact
+    V_1 = sweeps(V + s dV)             the same rows, before the impact
+    V_2 = sweeps(V_1)                  and all contacts with an impact, simultaneously
+    V_3 = sweeps(V_2 + (1 - s) dV)     the same rows, after the impact
+
+Each body has the s of its own first impact. Bodies that no impact reaches (islands.py) have V_0 only. For all others,
+V_0 only tells which contacts press and which stick in such a step: these are held in V_1. Only the sign of a force is
+needed for that. A short first phase alone would lose this sign: velocities follow a curved support by the directions in
+the middle of the last step, half a step late, while forces have acted until its end.
+
+In V_0 and V_3, joints and contacts at rest have their own targets t. In V_1 and V_2 the target of joints and held
+contacts is 0: velocities along the constraints in their current directions. Other targets would correct errors and
+rotate velocities from the middle of a step to its end, which must not look like a speed of impact. Contacts with an
+impact have
+
+    t = max(0, -e u) - d a,   u = J V_1 + d a,   a = J dV,   d = tau / h + 1/2 - s          normal, e the restitution
+    t = -d a                                                                                tangents
+
+in V_2, and 0 in V_3. u is the speed at the contact's own time of impact tau. t gives the speed of the rebound at that
+time, expressed at the time of the first impact, at which d = 0.
+
+A single solve instead of V_1 to V_3 would give one impulse per step to the supports and joints of a body. Derivatives
+by the time of impact would then miss the change of these forces, for steps of any length.
+
+Impulses act at times t_1 ... t_3 after the forces, but velocities change as if all acted with the forces. Positions
+therefore need the correction `shift`, the sum of t P lambda,
+
+    t_1 = (s - 1) h / 2      t_2 = (s - 1/2) h, for contacts with an impact tau      t_3 = s h / 2
+
+Constraint impulses act together with the forces that they
+balance: in the middle of their phase or at its beginning.
+
+Adjoint: the phases in reverse (phases_adjoint.py); the tangent is in phases_tangent.py. At u = 0 the target counts as
+the constant 0. A row of two bodies has the s of body a, or that of b if no impact reaches a.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+from simphys.autograd.kernels.runtime import ti
+
+from .. import rows
+from ..contacts.islands import IMPACT, REST
+from . import records, sweeps
+from .records import entry, is_reached, record_length, slot, sort_contacts, twist_length, vectors
+from .sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, PHASES, WHOLE_STEP
+
+
+@ti.func
+def count_phases(order: ti.template()):
+    return ti.select(entry(order, 0) > entry(order, 1), PHASES, 1)
+
+
+@ti.func
+def timing_body(block, bodies: ti.template(), first: ti.template()):
+    """Return the body whose fraction of the step applies to a row."""
+    a, b = bodies[2 * block], bodies[2 * block + 1]
+    found = a
+    if b >= 0 and first[a] < 0:
+        found = b
+    return found
+
+
+@ti.func
+def impulse_time(phase, s, h, is_impact, tau):
+    """Time at which an impulse acts."""
+    t = s * h / 2
+    if phase < AT_IMPACT:
+        t = (s - 1.0) * h / 2
+    if phase == AT_IMPACT:
+        t = ti.select(is_impact, tau, (s - 0.5) * h)
+    return t
+
+
+@functools.cache
+def row_functions(real: Any, dim: int) -> SimpleNamespace:
+    """Return functions of a row."""
+    f, D = vectors(real, dim), twist_length(dim)
+
+    @ti.func
+    def row_velocity(record: ti.template(), p, speed: ti.template(), a, b):
+        """Return J V of a row; a, b are the indices of its bodies in `speed`."""
+        return f.dot(record, p, speed, a * D) + f.dot(record, p + D, speed, b * D)
+
+    @ti.func
+    def has_own_target(i, NJ, active: ti.template(), held: ti.template()):
+        """Return True if a row has its own target before an impact."""
+        found = False
+        if i >= NJ:
+            c = (i - NJ) // dim
+            found = active[c] == REST and held[c] == 0
+        return found
+
+    @ti.func
+    def is_impact_row(i, NJ, active: ti.template()):
+        found = False
+        if i >= NJ:
+            found = active[(i - NJ) // dim] == IMPACT
+        return found
+
+    return SimpleNamespace(row_velocity=row_velocity, has_own_target=has_own_target, is_impact_row=is_impact_row)
+
+
+@functools.cache
+def whole_step(real: Any, dim: int) -> SimpleNamespace:
+    """Return what begins and ends the solve of a whole step."""
+    at = rows.functions(real, dim)
+    f, row, D = vectors(real, dim), row_functions(real, dim), twist_length(dim)
+    mark_held = sweeps.loops(real, dim).mark_held
+
+    @ti.func
+    def begin(model: ti.template(), x: ti.template()):
+        """Set dV, and the targets of phases without an impact."""
+        n, N = model.bodies, model.joint_rows + model.contacts * dim
+        for e in range(n * D, (n + 1) * D):
+            x.speed[e] = 0.0
+            x.delta_v[e] = 0.0
+        for e in range(n * D):
+            x.delta_v[e] = x.twist[e]
+        for b in range(n):
+            at.add_twist(x.delta_v, b, -at.vec_of(x.velocity, b), -at.spin_of(x.angular_velocity, b))
+        for i in range(N):
+            x.phase_target[i] = x.target[i]
+            x.phase_target[N + i] = 0.0
+
+    @ti.func
+    def end_whole_step(model: ti.template(), x: ti.template()):
+        """Mark the contacts that are held before the impact, and set their targets."""
+        NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
+        mark_held(model, x)
+        for k in range(NJ + entry(x.order, 1) * dim):
+            i, block = f.row_at(k, NJ, x.order)
+            if is_reached(block, model.row_bodies, x.first):
+                x.impulse[i] = 0.0  # it only served to find the held contacts
+                if row.has_own_target(i, NJ, x.active, x.held):
+                    x.phase_target[N + i] = x.target[i]
+
+    return SimpleNamespace(begin=begin, end_whole_step=end_whole_step)
+
+
+def impacts(real: Any, dim: int) -> SimpleNamespace:
+    """Return the parts of a step with an impact."""
+    f, row, D, L = vectors(real, dim), row_functions(real, dim), twist_length(dim), record_length(dim)
+
+    @ti.func
+    def begin_phase(phase, model: ti.template(), x: ti.template()):
+        """Set the velocities with which a phase begins."""
+        for e in range(model.bodies * D):
+            remainder, reached = 1.0 - x.fraction[e // D], x.first[e // D] >= 0
+            if phase == WHOLE_STEP or (phase == BEFORE_IMPACT and reached):
+                x.speed[e] = x.twist[e]
+            if reached and phase == BEFORE_IMPACT:
+                x.speed[e] = x.speed[e] - remainder * x.delta_v[e]
+            if phase == AFTER_IMPACT:
+                x.speed[e] = x.speed[e] + remainder * x.delta_v[e]
+
+    @ti.func
+    def aim_at_impact(model: ti.template(), x: ti.template()):
+        """Set the targets of contacts with an impact."""
+        n, NJ, N = model.bodies, model.joint_rows, model.joint_rows + model.contacts * dim
+        for k in range(entry(x.order, 1) * dim, entry(x.order, 0) * dim):
+            i, block = f.row_at(NJ + k, NJ, x.order)
+            a, b = model.row_bodies[2 * block], slot(model.row_bodies[2 * block + 1], n)
+            body = timing_body(block, model.row_bodies, x.first)
+            d = x.time[block - NJ] / model.dt + 0.5 - x.fraction[body]
+            lag = d * row.row_velocity(x.record, i * L, x.delta_v, a, b)
+            rebound = real(0.0)
+            if k % dim == 0:
+                u = row.row_velocity(x.record, i * L, x.speed, a, b) + lag
+                rebound = ti.max(0.0, -x.bounce[block - NJ] * u)
+            x.phase_target[N + i] = rebound - lag
+
+    @ti.func
+    def sum_shift(model: ti.template(), x: ti.template()):
+        """Add up the shift of a step with an impact."""
+        NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
+        for k in range(NJ + entry(x.order, 0) * dim):
+            i, block = f.row_at(k, NJ, x.order)
+            s, tau = x.fraction[timing_body(block, model.row_bodies, x.first)], real(0.0)
+            is_met = row.is_impact_row(i, NJ, x.active)
+            if is_met:
+                tau = x.time[block - NJ]
+            total = real(0.0)
+            for phase in range(PHASES):
+                total += impulse_time(phase, s, model.dt, is_met, tau) * x.impulse[phase * N + i]
+            for side in range(2):
+                body = model.row_bodies[2 * block + side]
+                if body >= 0:
+                    f.add(x.shift, body * D, total, x.record, i * L + (2 + side) * D)
+
+    return SimpleNamespace(begin_phase=begin_phase, aim_at_impact=aim_at_impact, sum_shift=sum_shift)
+
+
+@functools.cache
+def loops(real: Any, dim: int) -> SimpleNamespace:
+    """Return `solve_phases`, see arrays.py and sweeps.py.
+
+    Workspace that the adjoint needs again: order, held [M], record, trace [PHASES sweeps, N], phase_target [2, N],
+    delta_v [n + 1, D] (dV), and result [PHASES, n, D] (velocities after each phase).
+    """
+    record, whole, impact = records.loops(real, dim), whole_step(real, dim), impacts(real, dim)
+    sweep, D = sweeps.loops(real, dim).sweep, twist_length(dim)
+
+    @ti.func
+    def solve_phases(model: ti.template(), x: ti.template()):
+        n, N = model.bodies, model.joint_rows + model.contacts * dim
+        sort_contacts(model, x)
+        record.prepare(model, x)
+        whole.begin(model, x)
+        phase_count = count_phases(x.order)
+        for phase in range(phase_count):
+            impact.begin_phase(phase, model, x)
+            if phase == AT_IMPACT:
+                impact.aim_at_impact(model, x)
+            sweep(phase, model, x)
+            if phase == WHOLE_STEP and phase_count > 1:
+                whole.end_whole_step(model, x)
+            for e in range(n * D):
+                x.result[phase * n * D + e] = x.speed[e]
+        for i in range(phase_count * N, PHASES * N):
+            x.impulse[i] = 0.0
+        for e in range(n * D):
+            x.new[e] = x.speed[e]
+            x.shift[e] = 0.0
+        if phase_count > 1:
+            impact.sum_shift(model, x)
+
+    return SimpleNamespace(solve_phases=solve_phases)

@@ -1,0 +1,223 @@
+"""Order and records of the rows of a solve (sweeps.py): J, P = M^-1 J^T and rho of each active row.
+
+    order [M + COUNTS]: three counts (active candidates; those at rest; those at rest that no impact reaches), then the
+    active candidates in the order of the solve. record [N, RECORD]: for each row J and P of both bodies with their
+    signs, rho, and temporary values.
+
+Rows of inactive candidates are never read. Tangents: dd = dJ P + J dP and drho = -rho^2 dd, for friction the mean over
+its rows, which share one rho.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+from simphys.autograd.kernels.runtime import ti
+
+from ..contacts import islands
+from ..contacts.islands import IMPACT, REST
+
+
+def twist_length(dim: int) -> int:
+    """Return D: how many numbers the velocities of a body are."""
+    return 3 if dim == 2 else 6
+
+
+def record_length(dim: int) -> int:
+    """Return how many numbers the record of a row has."""
+    return 4 * twist_length(dim) + 5
+
+
+COUNTS = 3
+"""Number of counts at the beginning of `order`."""
+
+
+@ti.func
+def slot(body, n):
+    """Return the index of the velocity of a body, or of the world."""
+    return body if body >= 0 else n
+
+
+@ti.func
+def is_reached(block, bodies: ti.template(), first: ti.template()):
+    """Return True if an impact of the step reaches a row of this block."""
+    return islands.block_impact(block, bodies, first) >= 0
+
+
+@ti.func
+def entry(order: ti.template(), k):
+    """Return an entry of `order`, which is an array of numbers, as an integer."""
+    return ti.cast(order[k], ti.i32)
+
+
+@ti.func
+def sort_contacts(model: ti.template(), x: ti.template()):
+    count = 0
+    for kind in range(COUNTS):  # at rest and not reached, at rest and reached, impacts
+        for c in range(model.contacts):
+            state = x.active[c]
+            belongs = state == IMPACT
+            if kind < COUNTS - 1:
+                belongs = state == REST and is_reached(model.joint_rows + c, model.row_bodies, x.first) == (kind == 1)
+            if belongs:
+                x.order[COUNTS + count] = c
+                count += 1
+        x.order[COUNTS - 1 - kind] = count
+
+
+@functools.cache
+def vectors(real: Any, dim: int) -> SimpleNamespace:
+    """Return functions of vectors [D] at any place of an array, and `row_at`."""
+    D = twist_length(dim)
+
+    @ti.func
+    def dot(x: ti.template(), x0, y: ti.template(), y0):
+        total = real(0.0)
+        for e in range(D):
+            total += x[x0 + e] * y[y0 + e]
+        return total
+
+    @ti.func
+    def add(x: ti.template(), x0, factor, y: ti.template(), y0):
+        """Compute x += factor y."""
+        for e in range(D):
+            x[x0 + e] = x[x0 + e] + factor * y[y0 + e]
+
+    @ti.func
+    def row_at(k, NJ, order: ti.template()):
+        """Return the number of the k-th active row, and that of its block."""
+        i, block = k, k
+        if k >= NJ:
+            c = entry(order, COUNTS + (k - NJ) // dim)
+            i, block = NJ + c * dim + (k - NJ) % dim, NJ + c
+        return i, block
+
+    return SimpleNamespace(dot=dot, add=add, row_at=row_at)
+
+
+def forward(real: Any, dim: int) -> Any:
+    """Return the function that computes J, P and rho."""
+    f, D, L = vectors(real, dim), twist_length(dim), record_length(dim)
+    spins, W, rho_ = D - dim, 2 * D - dim, 4 * D
+
+    @ti.func
+    def prepare(model: ti.template(), x: ti.template()):
+        """Compute J, P and rho of all active rows."""
+        for k in range(model.joint_rows + entry(x.order, 0) * dim):
+            i, block = f.row_at(k, model.joint_rows, x.order)
+            p, d = i * L, real(0.0)
+            for side in range(2):
+                body, sign, r = model.row_bodies[2 * block + side], real(1.0 - 2.0 * side), i * W
+                J, P, m = p + side * D, p + (2 + side) * D, (2 * i + side) * spins
+                inverse = real(0.0)
+                if body >= 0:
+                    inverse = x.inverse_mass[body]
+                for e in range(dim):
+                    x.record[J + e] = sign * x.row[r + e]
+                    x.record[P + e] = sign * inverse * x.row[r + e]
+                for e in range(spins):
+                    x.record[J + dim + e] = sign * x.moment[m + e]
+                    x.record[P + dim + e] = sign * x.spin_change[m + e]
+                d += f.dot(x.record, J, x.record, P)
+            x.record[p + rho_] = 1.0 / d
+        if ti.static(dim == 3):
+            for k in range(entry(x.order, 0)):
+                p = (model.joint_rows + entry(x.order, COUNTS + k) * dim + 1) * L + rho_
+                rho = 2.0 / (1.0 / x.record[p] + 1.0 / x.record[p + L])
+                x.record[p] = rho
+                x.record[p + L] = rho
+
+    return prepare
+
+
+def adjoint(real: Any, dim: int) -> Any:
+    """Return the adjoint of `prepare`."""
+    f, D, L = vectors(real, dim), twist_length(dim), record_length(dim)
+    spins, W, rho_ = D - dim, 2 * D - dim, 4 * D
+
+    @ti.func
+    def adj_prepare(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+        for k in range(model.joint_rows + entry(x.order, 0) * dim):
+            i, block = f.row_at(k, model.joint_rows, x.order)
+            p = i * L
+            adj_rho, rho = adj_x.record[p + rho_], x.record[p + rho_]
+            if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
+                if k >= model.joint_rows and (k - model.joint_rows) % dim > 0:
+                    other = 3 - 2 * ((k - model.joint_rows) % dim)  # rho of both friction rows depends on both d
+                    adj_rho = 0.5 * (adj_rho + adj_x.record[p + other * L + rho_])
+            adj_d = -rho * rho * adj_rho
+            for side in range(2):
+                body, sign, r, g = (
+                    model.row_bodies[2 * block + side],
+                    real(1.0 - 2.0 * side),
+                    i * W,
+                    (2 * i + side) * spins,
+                )
+                J, P = side * D, (2 + side) * D
+                f.add(adj_x.record, p + J, adj_d, x.record, p + P)
+                f.add(adj_x.record, p + P, adj_d, x.record, p + J)
+                inverse = real(0.0)
+                if body >= 0:
+                    inverse = x.inverse_mass[body]
+                    projection = real(0.0)
+                    for e in range(dim):
+                        projection += sign * x.row[r + e] * adj_x.record[p + P + e]
+                    adj_x.inverse_mass[body] = adj_x.inverse_mass[body] + projection
+                for e in range(dim):
+                    change = sign * (adj_x.record[p + J + e] + inverse * adj_x.record[p + P + e])
+                    adj_x.row[r + e] = adj_x.row[r + e] + change
+                for e in range(spins):
+                    k_e = g + e
+                    adj_x.moment[k_e] = adj_x.moment[k_e] + sign * adj_x.record[p + J + dim + e]
+                    adj_x.spin_change[k_e] = adj_x.spin_change[k_e] + sign * adj_x.record[p + P + dim + e]
+
+    return adj_prepare
+
+
+def tangent(real: Any, dim: int) -> Any:
+    """Return the tangent of `prepare`."""
+    f, D, L = vectors(real, dim), twist_length(dim), record_length(dim)
+    spins, W, rho_ = D - dim, 2 * D - dim, 4 * D
+
+    @ti.func
+    def jvp_prepare(model: ti.template(), x: ti.template(), dx: ti.template()):
+        """Compute the tangents of J, P and rho of all active rows, after `prepare`."""
+        for k in range(model.joint_rows + entry(x.order, 0) * dim):
+            i, block = f.row_at(k, model.joint_rows, x.order)
+            p, dd = i * L, real(0.0)
+            for side in range(2):
+                body, sign, r = model.row_bodies[2 * block + side], real(1.0 - 2.0 * side), i * W
+                J, P, m = p + side * D, p + (2 + side) * D, (2 * i + side) * spins
+                inverse, dinverse = real(0.0), real(0.0)
+                if body >= 0:
+                    inverse = x.inverse_mass[body]
+                    dinverse = dx.inverse_mass[body]
+                for e in range(dim):
+                    dx.record[J + e] = sign * dx.row[r + e]
+                    dx.record[P + e] = sign * (dinverse * x.row[r + e] + inverse * dx.row[r + e])
+                for e in range(spins):
+                    dx.record[J + dim + e] = sign * dx.moment[m + e]
+                    dx.record[P + dim + e] = sign * dx.spin_change[m + e]
+                dd += f.dot(dx.record, J, x.record, P) + f.dot(x.record, J, dx.record, P)
+            dx.record[p + rho_] = dd
+        for k in range(model.joint_rows + entry(x.order, 0) * dim):
+            i, _ = f.row_at(k, model.joint_rows, x.order)
+            p = i * L + rho_
+            dd = dx.record[p]
+            if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
+                if k >= model.joint_rows and (k - model.joint_rows) % dim == 1:
+                    # rho of both friction rows depends on both d
+                    dd = 0.5 * (dd + dx.record[p + L])
+                    dx.record[p + L] = dd
+            dx.record[p] = -x.record[p] * x.record[p] * dd
+
+    return jvp_prepare
+
+
+@functools.cache
+def loops(real: Any, dim: int) -> SimpleNamespace:
+    """Return `prepare`, its adjoint and its tangent, with the functions of `vectors`."""
+    prepare, adj_prepare, jvp_prepare = forward(real, dim), adjoint(real, dim), tangent(real, dim)
+    return SimpleNamespace(
+        prepare=prepare, adj_prepare=adj_prepare, jvp_prepare=jvp_prepare, **vars(vectors(real, dim))
+    )

@@ -1,0 +1,176 @@
+"""Model, parameters and state of smoothed particle hydrodynamics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from simphys.autograd import Tensor, runtime
+from simphys.autograd.errors import InputError
+from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
+from simphys.simulator.memo import memo
+
+from .kernel import strength
+from .stability import advise, find_wall_distance
+
+
+@dataclass(frozen=True)
+class Params(Record):
+    """Physical parameters; each is a Tensor and may require a gradient."""
+
+    rest_density: Tensor
+    """Density without pressure [kg/m^3], []."""
+    sound_speed: Tensor
+    """Speed of sound [m/s], []: ten times the largest speed or more, so that the density changes by 1 %."""
+    viscosity: Tensor
+    """Dynamic viscosity [Pa s], []."""
+    slip_length: Tensor
+    """Distance [m] behind a wall at which the continued velocity vanishes, []; 0 where the fluid sticks to walls."""
+    gravity: Tensor
+    """Acceleration by gravity [m/s^2], [dim]."""
+
+
+@dataclass(frozen=True)
+class State(Record):
+    """Motion of the particles: those of the fluid first, then those of walls, which are at rest."""
+
+    position: Tensor
+    """Position [m], [n, dim]; that of a particle that leaves a periodic box goes on outside of it."""
+    velocity: Tensor
+    """Velocity [m/s], [n, dim]."""
+    density: Tensor
+    """Density [kg/m^3], [n]; that of walls is not used."""
+    depth: Tensor
+    """Depth of the fluid at the gauges [m], [gauges]."""
+
+
+@dataclass(frozen=True)
+class SPH(Model):
+    """A weakly compressible fluid of particles, with walls of particles: all parts that carry no gradient."""
+
+    fluid_count: int
+    """Number of particles of fluid."""
+    wall_count: int
+    """Number of particles of walls."""
+    box: tuple[float, ...]
+    """Length [m] of each axis of the box, which is periodic, or inf for an open axis: dim = 2 or 3 of them."""
+    dt: float
+    """Time step [s]."""
+    spacing: float
+    """Distance of particles at rest [m], which makes the volume of each."""
+    smoothing: float
+    """Smoothing length h [m]; particles farther apart than 2h do not meet."""
+    skin: float
+    """Distance [m] by which lists of neighbours reach beyond that."""
+    neighbours: int = 80
+    """Largest number of neighbours of a particle, within 2h and skin."""
+    exponent: float = 7.0
+    """Exponent of the equation of state: 7 is Tait's, 1 is linear."""
+    diffusion: float = 0.1
+    """Diffusion of the density, delta [1]."""
+    background: float = 0.0
+    """Pressure [Pa] at rest, which keeps particles apart in flows without a free surface."""
+    gauges: tuple[float, ...] = ()
+    """Places [m] of gauges along the first axis."""
+    gauge_width: float = 1.0
+    """Width [m] of the window of a gauge."""
+    breadth: float = 1.0
+    """Breadth [m] of the tank that depths are averaged over, in space; 1 in the plane."""
+
+    Params = Params
+    State = State
+
+    def __post_init__(self) -> None:
+        if len(self.box) not in (2, 3):
+            raise InputError("SPH.box", "space has 2 or 3 dimensions", len(self.box), "Give so many lengths.")
+        if not 1.0 <= self.smoothing / self.spacing <= 3.0:
+            constraint = f"between 1 and 3 spacings of {self.spacing:g} m, so that sums over neighbours are accurate"
+            raise InputError("SPH.smoothing", constraint, f"{self.smoothing:g} m", "Take 1.5 spacings.")
+
+    @property
+    def particles(self) -> int:
+        """Number of all particles, n."""
+        return self.fluid_count + self.wall_count
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of space."""
+        return len(self.box)
+
+    @property
+    def cutoff(self) -> float:
+        """Distance [m] from which on particles do not meet."""
+        return 2 * self.smoothing
+
+    @property
+    def volume(self) -> float:
+        """Volume of a particle at rest [m^dim]."""
+        return self.spacing**self.dim
+
+    @property
+    def strength(self) -> float:
+        """Constant of the slope of the kernel [1/m^(dim + 2)]."""
+        return strength(self.dim, self.smoothing)
+
+    @property
+    def mixing(self) -> float:
+        """Constant of the diffusion, 2 delta h V."""
+        return 2 * self.diffusion * self.smoothing * self.volume
+
+    @cached_property
+    def wall_distance(self) -> float:
+        """Mean distance [m] from a wall at which particles meet it."""
+        return find_wall_distance(self.spacing, self.smoothing, self.dim)
+
+    @property
+    def walls(self) -> Array:
+        """1 for each particle of a wall, 0 for others, [n]."""
+        return self._cast("walls", np.arange(self.particles) >= self.fluid_count)
+
+    @property
+    def fluid(self) -> Array:
+        """1 for each particle of fluid, 0 for others, [n]."""
+        return self._cast("fluid", np.arange(self.particles) < self.fluid_count)
+
+    @property
+    def gauge_numbers(self) -> tuple[Array, Array, float, float]:
+        """Places of the gauges, marks of the fluid, volume over area of a gauge, and one over its width."""
+        area = self.gauge_width * self.breadth
+        return self._cast("gauges", np.array(self.gauges)), self.fluid, self.volume / area, 1 / self.gauge_width
+
+    def _cast(self, name: str, values: Array) -> Array:
+        """Bring numbers to the precision in force, once."""
+        table = memo(self).setdefault("cast", {})
+        return table.setdefault((name, runtime.real_dtype()), values.astype(runtime.real_dtype()))
+
+    def param_shapes(self) -> Mapping[str, Shape]:
+        return dict.fromkeys(Params.names(), ()) | {"gravity": (self.dim,)}
+
+    def state_shapes(self) -> Mapping[str, Shape]:
+        moving = dict.fromkeys(("position", "velocity"), (self.particles, self.dim))
+        return {**moving, "density": (self.particles,), "depth": (len(self.gauges),)}
+
+    def describe_bodies(self, params: Arrays) -> Bodies:
+        walls = np.arange(self.particles) >= self.fluid_count
+        group = walls.astype(np.int32) if self.wall_count else None
+        return Bodies(
+            pinned=walls, group=group, own=self.particles, names=("fluid", "wall")[: 1 + bool(self.wall_count)]
+        )
+
+    def advice(self, params: Arrays, state: Arrays) -> str:
+        return advise(self, params, state)
+
+
+def check_params(params: Arrays) -> None:
+    """Raise InputError for a density or a sound speed that is not positive, and for a negative viscosity or slip."""
+    for name, least in (("rest_density", "positive"), ("sound_speed", "positive"), ("viscosity", "0 or more")):
+        _require(name, params[name], least)
+    _require("slip_length", params["slip_length"], "0 or more")
+
+
+def _require(name: str, value: Array, constraint: str) -> None:
+    if not (value > 0 if constraint == "positive" else value >= 0).all():
+        raise InputError(f"sph: {name}", f"must be {constraint}", f"{value.min():g}", "Correct it, or bound a fit.")

@@ -1,0 +1,112 @@
+"""Sums of the vectors that belong to an element of another index set: such as the forces of all springs on each body.
+
+It is the transpose of reading by an index, as `gathered` parameters of `per_element` do: so its adjoint reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from simphys.autograd.errors import InputError
+from simphys.numerics.element import Element
+from simphys.simulator import Array
+
+from .action import Access, Action, Site, Slot, zero_element
+from .concatenate import entry
+from .contribution import Ends, write_ends, write_own
+from .function import declare
+from .pattern import Pattern, Source
+from .program import Domain, Op, Value, View
+from .scope import Scope, adjoint_slot
+
+
+def collect(result: str, *, parts: Mapping[str, str], over: str, onto: str) -> Any:
+    """Declare a sub-step that adds the entries of arrays to elements of another index set.
+
+    - `parts`: from names of arrays to attributes of the model with the element that each entry goes to; -1 is none.
+    - `over`: the index set of these arrays, such as "springs".
+    - `onto`: the index set of the result, an attribute of the model with its size, such as "bodies".
+
+    Returns a Function, to be applied to the model and the arrays.
+    """
+    return declare(Collect(result, parts, over, onto))
+
+
+class Collect(Pattern):
+    """The pattern of `collect`."""
+
+    def __init__(self, result: str, parts: Mapping[str, str], over: str, onto: str) -> None:
+        self.element: Element = entry.element
+        self.name = "".join([word.capitalize() for word in result.split("_")])
+        self.source, self.over, self._onto = f"Collect({result})", over, onto
+        self.sources = {name: Source("own", name, by) for name, by in parts.items()}
+        self.varying = self.arguments = tuple(parts)
+        self.places = tuple(range(len(parts)))
+        self.results = {result: ()}
+
+    def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
+        domain, onto = self.own_domain(inputs), Domain(self._onto, getattr(model, self._onto))
+        views = {name: self.view(name, value, domain) for name, value in inputs.items() if isinstance(value, Value)}
+        elements = {name: view.element for name, view in views.items()}
+        if len(set(elements.values())) != 1:
+            raise InputError(self.source, "its arrays have entries of one shape", str(elements), "Correct them.")
+        relations: dict[str, Array] = {}
+        for source in self.sources.values():
+            relations |= self.read_relation(model, source.by, (domain.size,), onto.size)
+        gaps = tuple([source.by for source in self.sources.values() if (relations[source.by] < 0).any()])
+        op = Op(self, inputs, domain, views, relations=relations, onto=onto, variant=gaps)
+        element = next(iter(elements.values()))
+        op.outputs = (Value(next(iter(self.results)), (onto.size, *element), "local", View(onto, element)),)
+        return op
+
+    def forward(self, op: Op, scope: Scope) -> None:
+        self._append_sums(op, scope, "value")
+
+    def tangent(self, op: Op, scope: Scope) -> None:
+        self._append_sums(op, scope, "tangent")
+
+    def _append_sums(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
+        (result,) = op.outputs
+        assert result.view is not None, "made with the sub-step"
+        for name, source in self.sources.items():
+            slot, view = self._slot(op, name, kind), op.views[name]
+            moves = kind == "value" or scope.moves(slot.value)
+            ends = Ends("+", source.by, self.has_gaps(op, source.by))
+            target = write_ends(op, scope, Slot(kind, result), result.view, ends)
+
+            def emit(site: Site, slot: Slot = slot, view: View = view, to: Any = target, moves: bool = moves) -> None:
+                to.write(site, site.load(slot, view) if moves else zero_element(view.element))
+
+            reads: dict[Slot, Access] = {slot: "own"} if moves else {}
+            if target.access == "none":
+                continue
+            if target.adds:
+                reads[target.slot] = target.access
+            scope.add(Action(op.domain, emit, reads, {target.slot: target.access}))
+            target.finish()
+
+    def adjoint(self, op: Op, scope: Scope) -> None:
+        given, view = Slot("adjoint", op.outputs[0]), op.outputs[0].view
+        assert view is not None, "made with the sub-step"
+        for name, source in self.sources.items():
+            slot = self._slot(op, name, "adjoint")
+            if not scope.wants(slot.value):
+                continue
+            target = write_own(adjoint_slot(slot.value), op.views[name], scope)
+
+            def emit(site: Site, source: Source = source, target: Any = target) -> None:
+                target.write(site, self.load_gathered(site, op, scope, source.by, given, view))
+
+            reads: dict[Slot, Access] = {given: "other"}
+            if target.adds:
+                reads[target.slot] = "own"
+            scope.add(Action(op.domain, emit, reads, {target.slot: "own"}))
+
+    def has_gaps(self, op: Op, by: str) -> bool:
+        return by in op.variant if isinstance(op.variant, tuple) else True
+
+    def _slot(self, op: Op, name: str, kind: Any) -> Slot:
+        value = op.inputs[name]
+        assert isinstance(value, Value), "an array"
+        return Slot(kind, value)

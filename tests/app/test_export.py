@@ -1,0 +1,103 @@
+"""Exported runs, read back by the programs that they are for: vtk, NumPy, the csv module."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.app.workflow import simulate
+from simphys.autograd.errors import InputError, StorageError
+from simphys.experiment.scene import load_scene
+from simphys.record import MemoryRecorder, Recording
+from simphys.runs.export import export_run
+
+SCENES = Path(__file__).resolve().parents[2] / "scenes"
+
+
+@pytest.fixture(scope="module")
+def jelly() -> Recording:
+    return simulate(load_scene(SCENES / "mass_spring" / "jelly.toml", ["time.steps=40", "output.every=10"]))
+
+
+def read_vtk(path: Path, step: int) -> Any:
+    reader_of: Any = pytest.importorskip("vtkmodules.vtkIOHDF", reason="needs the package vtk (pip install vtk)")
+    reader = reader_of.vtkHDFReader()
+    reader.SetFileName(str(path))
+    reader.UpdateInformation()
+    reader.SetStep(step)
+    reader.Update()
+    return reader, reader.GetOutputDataObject(0)
+
+
+def test_vtk_reads_bodies_springs_and_velocities_at_each_time(jelly: Recording, tmp_path: Path) -> None:
+    (path,) = export_run(jelly, tmp_path, "vtkhdf")
+    from_vtk: Any = pytest.importorskip("vtkmodules.util.numpy_support", reason="needs the package vtk")
+    position, velocity = (jelly[f"particles/nodes/{name}/value"] for name in ("position", "velocity"))
+    for step in (0, 3):
+        reader, data = read_vtk(path, step)
+        assert reader.GetNumberOfSteps() == len(position)
+        assert from_vtk.vtk_to_numpy(data.GetPoints().GetData()) == pytest.approx(position[step])
+        assert from_vtk.vtk_to_numpy(data.GetPointData().GetArray("velocity")) == pytest.approx(velocity[step])
+        assert data.GetNumberOfVerts() == 125 and data.GetNumberOfLines() == len(jelly["particles/nodes/springs"])
+
+
+def test_vtk_reads_a_field_on_its_grid(tmp_path: Path) -> None:
+    recording = simulate(load_scene(SCENES / "heat" / "conductivity.toml", ["output.every=100"]))
+    (path,) = export_run(recording, tmp_path, "vtkhdf")
+    from_vtk: Any = pytest.importorskip("vtkmodules.util.numpy_support", reason="needs the package vtk")
+    reader, data = read_vtk(path, 1)
+    values = recording["fields/temperature/value"]
+    found = from_vtk.vtk_to_numpy(data.GetCellData().GetArray("temperature")).reshape(20, 30)
+    assert pytest.approx(values[1]) == found.T
+    assert data.GetSpacing() == pytest.approx((0.01,) * 3)
+    assert reader.GetNumberOfSteps() == len(values)
+
+
+def test_numpy_reads_every_dataset_by_its_path(jelly: Recording, tmp_path: Path) -> None:
+    (path,) = export_run(jelly, tmp_path, "npz")
+    arrays = np.load(path)
+    np.testing.assert_array_equal(arrays["particles/nodes/position/value"], jelly["particles/nodes/position/value"])
+    assert "scene" in arrays
+
+
+def test_csv_has_a_column_for_each_number_with_its_unit(jelly: Recording, tmp_path: Path) -> None:
+    paths = export_run(jelly, tmp_path, "csv")
+    (path,) = [path for path in paths if path.name == "particles_nodes_position.csv"]
+    head, *rows = list(csv.reader(path.open()))
+    assert head[:2] == ["time [s]", "value[0, 0] [m]"] and len(head) == 1 + 125 * 3
+    values = np.array(rows, float)
+    np.testing.assert_array_equal(values[:, 1:], jelly["particles/nodes/position/value"].reshape(len(values), -1))
+
+
+def test_an_unknown_format_a_run_without_motion_and_a_bad_folder_say_so(jelly: Recording, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="vtkhdf, csv, npz"):
+        export_run(jelly, tmp_path, "xls")
+    bare = MemoryRecorder(kind="run", provenance={}, scene={"title": "Nothing"}).recording
+    with pytest.raises(InputError, match="needs a recorded motion"):
+        export_run(bare, tmp_path, "vtkhdf")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="Name another folder"):
+        export_run(jelly, tmp_path / "file", "npz")
+
+
+@pytest.mark.parametrize("name", ["mass_spring/jelly", "heat/conductivity"])
+def test_xarray_reads_quantities_with_axes_and_units(name: str, tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray", reason="needs the extra 'xarray' (pip install 'simphys[xarray]')")
+    overrides = ["output.every=100"] if name.startswith("heat") else ["time.steps=40", "output.every=10"]
+    recording = simulate(load_scene(SCENES / f"{name}.toml", overrides))
+    (path,) = export_run(recording, tmp_path, "xarray")
+    with xarray.open_dataset(path) as found:
+        assert found.time.units == "s" and found.title == recording.scene["title"]
+        if name.startswith("heat"):
+            assert found.temperature.dims == ("time", "x", "y") and found.temperature.units == "deg C"
+            near = found.temperature.sel(x=0.045, y=0.065, method="nearest")
+            assert near.values == pytest.approx(recording["fields/temperature/value"][:, 4, 6])
+            assert found.measured.dims == ("time_measured", "channel")
+        else:
+            assert found.position.dims == ("time", "body", "axis")
+            heights = recording["particles/nodes/position/value"][..., 2]
+            assert found.position.sel(axis="z").values == pytest.approx(heights)

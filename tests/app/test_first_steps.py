@@ -1,0 +1,113 @@
+"""Commands for a start: list, new, docs, compare, and the examples in the help."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simphys.app.command import EXAMPLES as HELP
+from simphys.app.compare_runs import compare_runs
+from simphys.app.key_docs import find_keys
+from simphys.app.start_scene import EXAMPLES
+from simphys.autograd.errors import InputError
+from simphys.experiment.scene import load_scene
+from simphys.record import MemoryRecorder, Recording
+from simphys.scenefile.simulators import SIMULATORS
+
+from ..helpers.oscillator import simphys
+
+SCENES = Path(__file__).resolve().parents[2] / "scenes"
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_list_has_a_line_for_each_scene_that_ships() -> None:
+    shown = simphys("list").stdout
+    for path in SCENES.rglob("*.toml"):
+        assert path.stem in shown
+    assert tomllib.loads((SCENES / "mass_spring" / "jelly.toml").read_text())["title"] in shown
+
+
+def test_list_of_a_folder_without_scenes_says_so(tmp_path: Path) -> None:
+    (tmp_path / "other.toml").write_text("[tool]\nname = 1\n")
+    (tmp_path / "broken.toml").write_text("[[[")
+    result = simphys("list", tmp_path)
+    assert result.exit_code == 2 and "must be a folder with scene files" in result.stderr
+
+
+@pytest.mark.parametrize("simulator", SIMULATORS)
+def test_a_new_scene_of_any_simulator_runs_at_once_and_its_comments_name_real_fields(simulator: str) -> None:
+    assert simphys("new", "mine", "--simulator", simulator).stdout.split() == ["mine.toml"]
+    scene = load_scene("mine.toml")
+    scene.rollout(steps=5)
+    parameter, field, _ = EXAMPLES[simulator]
+    assert field in scene.state.names()
+    assert parameter in scene.values()
+    assert scene.config.output.folder == "runs/mine"
+
+
+def test_every_simulator_has_a_start() -> None:
+    assert set(EXAMPLES) == set(SIMULATORS)
+
+
+def test_new_overwrites_nothing_and_knows_its_simulators() -> None:
+    assert simphys("new", "a/mine").exit_code == 0
+    again = simphys("new", "a/mine")
+    assert again.exit_code == 2 and "must be a new file" in again.stderr
+    wrong = simphys("new", "other", "-s", "rgid")
+    assert wrong.exit_code == 2 and "Did you mean 'rigid'?" in wrong.stderr
+    assert not Path("other.toml").exists()
+
+
+def test_docs_give_unit_default_and_bounds_of_a_key() -> None:
+    (dt,) = find_keys("time.dt")
+    assert (dt.kind, dt.default, dt.bounds) == ("number", "required", "> 0")
+    assert "[s]" in dt.section and set(dt.simulators) == set(SIMULATORS)
+    (method,) = find_keys("optimizer.method")
+    assert '"lbfgs"' in method.kind and method.default == "'least_squares'"
+
+
+def test_docs_find_the_end_of_a_key_a_section_and_a_simulator() -> None:
+    assert {doc.path for doc in find_keys("friction")} >= {"environment.ground.friction", "bodies.0.friction"}
+    assert {doc.path for doc in find_keys("time")} >= {"time"}
+    assert all("rigid" in doc.simulators for doc in find_keys("rigid"))
+    result = simphys("docs", "restitution")
+    assert result.exit_code == 0 and "bodies.0.restitution" in result.stdout
+    with pytest.raises(InputError, match="friction"):
+        find_keys("frction")
+
+
+def recorded(values: list[float], *, mass: float) -> Recording:
+    scene = {"title": "A run", "material": {"mass": mass, "drag": 0.1}, "output": {"folder": f"runs/{mass}"}}
+    recorder = MemoryRecorder(kind="optimize", provenance={"simphys": "0.1.0"}, scene=scene)
+    columns: dict[str, Any] = {"label": ["k", "c"], "unit": ["N/m", "1/s"], "start": [1.0, 1.0], "value": values}
+    recorder.write(
+        "unknowns", attrs={"status": "converged", "message": "", "loss": 1.0}, **columns, standard_error=[0.3, 0.04]
+    )
+    return recorder.recording
+
+
+def test_two_runs_are_compared_by_scene_and_by_values_in_standard_errors() -> None:
+    tables = {table.caption: table for table in compare_runs(recorded([40, 1], mass=1), recorded([41, 1.1], mass=2))}
+    assert tables["Scenes differ in"].rows == (("material.mass", "1", "2"),)
+    k, c = tables["Identified values"].rows
+    assert k == ("k", "N/m", "40.00", "41.00", "+1", "+2.4")
+    assert c[-1] == "+1.8"  # 0.1 / (0.04 sqrt 2)
+
+
+def test_runs_of_other_kinds_are_compared_as_far_as_they_go() -> None:
+    bare = MemoryRecorder(kind="run", provenance={}, scene={"title": "Another"}).recording
+    captions = [table.caption for table in compare_runs(recorded([1, 1], mass=1), bare)]
+    assert captions == ["Runs", "Scenes differ in"]
+
+
+@pytest.mark.parametrize("name", HELP)
+def test_help_shows_an_example_that_is_one_of_its_command(name: str) -> None:
+    assert HELP[name].startswith(f"simphys {name} ")
+    assert HELP[name].split()[-1] in simphys(name, "-h").stdout.replace("\n", " ")

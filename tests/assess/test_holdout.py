@@ -1,0 +1,58 @@
+"""Samples that a fit does not see: chosen, predicted, judged, recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simphys
+from simphys.autograd.errors import InputError
+from simphys.experiment.hold_out import choose_samples
+from simphys.scenefile import ConfigError, ValidationSection
+
+from ..helpers.small_scenes import oscillator
+
+
+def test_the_last_part_or_blocks_all_over_are_chosen() -> None:
+    assert np.flatnonzero(choose_samples(8, ValidationSection(part=0.25))).tolist() == [6, 7]
+    blocks = choose_samples(100, ValidationSection(kind="blocks", part=0.2, blocks=5))
+    assert blocks.sum() == 20 and np.count_nonzero(np.diff(blocks.astype(int)) == 1) == 5
+
+
+@pytest.mark.parametrize("kind", ["time", "blocks"])
+def test_the_fit_does_not_see_them_and_predicts_them(kind: str, tmp_path: Path) -> None:
+    scene = oscillator(tmp_path / "seen.txt", observations={"validation": {"kind": kind}})
+    seen = scene.observations
+    assert seen is not None and seen.validation is not None
+    assert not np.any((seen.weights > 0) & (seen.validation > 0))
+    assert np.all((seen.weights > 0) | (seen.validation > 0))
+    fit = simphys.identify(scene)
+    assert fit.verdict == "passed" and fit.uncertainty is not None and fit.uncertainty.holdout is not None
+    assert fit.uncertainty.holdout.samples == np.count_nonzero(seen.validation)
+    assert fit.uncertainty.holdout.misfit == pytest.approx(1, abs=0.4)
+    assert fit.rmse["position of node 0, held out"] == pytest.approx(0.01, rel=0.4)
+    assert fit.recording.attrs("residual_tests")["holdout_misfit"] == pytest.approx(fit.uncertainty.holdout.misfit)
+    simphys.plot.fit(fit.recording, tmp_path / "fit.png")
+
+
+def test_their_values_change_nothing_about_the_fit(tmp_path: Path) -> None:
+    validation: Any = {"kind": "time", "part": 0.3}
+    one = simphys.identify(oscillator(tmp_path / "seen.txt", observations={"validation": validation}))
+    rows = np.loadtxt(tmp_path / "seen.txt")
+    rows[-30:, 1] += 0.5
+    np.savetxt(tmp_path / "spoilt.txt", rows)
+    spoilt = {"file": str(tmp_path / "spoilt.txt"), "validation": validation}
+    other = simphys.identify(oscillator(tmp_path / "seen.txt", observations=spoilt))
+    assert [row.value for row in one.unknowns] == [row.value for row in other.unknowns]
+    assert (one.verdict, other.verdict) == ("passed", "failed")
+    assert next(each for each in other.criteria if each.name == "holdout").verdict == "failed"
+
+
+def test_a_part_that_leaves_nothing_to_fit_is_refused_by_its_key(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"observations\.validation of .*seen\.txt: must leave samples on both sides"):
+        oscillator(tmp_path / "seen.txt", observations={"validation": {"part": 0.999}})
+    with pytest.raises(ConfigError, match=r"observations\.validation\.part"):
+        oscillator(tmp_path / "seen.txt", observations={"validation": {"part": 1.5}})

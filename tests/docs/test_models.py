@@ -1,0 +1,14 @@
+"""docs/models.md is what the sources say."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_page_of_models_is_made_from_the_sources() -> None:
+    made = runpy.run_path(str(DOCS / "make_models.py"))["make_page"]()
+    assert made == (DOCS / "models.md").read_text(), "Run python docs/make_models.py."
+    assert "| `stiffness` | Spring stiffness [N/m], [S]. |" in made
