@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import gc
+import itertools
 import os
 import tempfile
 from collections.abc import Callable
@@ -35,12 +36,17 @@ def measure() -> Usage:
 
 
 def find_growth(work: Callable[[int], Any], count: int) -> Usage:
-    """Do `work(count)` twice, as the first time fills caches; return what the second time leaves behind."""
+    """Do `work(count)` three times; return the least that the second or the third leaves behind.
+
+    The first time fills caches, and one that takes longer than others may import what those did not need.
+    """
     work(count)
-    before = measure()
-    work(count)
-    after = measure()
-    return Usage(after.memory_mb - before.memory_mb, after.files - before.files, after.objects - before.objects)
+    used = [measure()]
+    for _ in range(2):
+        work(count)
+        used.append(measure())
+    growth = [[y - x for x, y in zip(before, after, strict=True)] for before, after in itertools.pairwise(used)]
+    return Usage(*[min(values) for values in zip(*growth, strict=True)])
 
 
 def fit(iterations: int) -> None:

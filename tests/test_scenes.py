@@ -66,7 +66,8 @@ def test_a_script_runs_and_leaves_its_run_and_pictures(script: Path, tmp_path: P
 def test_the_shipped_recordings_are_those_that_the_script_makes(tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(FOLDER / "make_recordings.py"), str(tmp_path)], check=True)
     for made in sorted(tmp_path.glob("*.txt")):
-        assert made.read_text() == (FOLDER / made.name).read_text()
+        found, shipped = (np.loadtxt(path, comments="%") for path in (made, FOLDER / made.name))
+        np.testing.assert_allclose(found, shipped, rtol=0, atol=0.011)  # a last digit
     assert {made.stem for made in tmp_path.glob("*.txt")} == {"air_track", "two_gliders", "two_gliders_trials"}
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import sys
+import time
 import types
 from collections.abc import Callable, Collection
 from dataclasses import fields, is_dataclass
@@ -24,6 +26,9 @@ ABROAD = sys.stdlib_module_names | {"numpy", "quadrants", "scipy", "taichi"}
 
 SETTINGS = "simphys.autograd.kernels.runtime"
 """The module of the settings in force, which are among the circumstances."""
+
+
+_STARTED = time.time()
 
 
 class Unfit(Exception):
@@ -49,6 +54,7 @@ class _Reader:
         self.digest = hashlib.blake2b(digest_size=24)
         self._numbers: dict[int, int] = {}
         self._mentioned: set[tuple[str, str]] = set()
+        self._files: set[str] = set()
         self._kept: list[Any] = []  # while it lives, no other object has its id
 
     def _note(self, *words: object) -> None:
@@ -109,6 +115,7 @@ class _Reader:
     def _read_function(self, function: types.FunctionType) -> None:
         if _package(function.__module__) in ABROAD or function.__module__ == SETTINGS:
             return self._note(function.__module__, function.__qualname__)
+        self._require_unchanged(function.__code__.co_filename)
         names = sorted(self._read_code(function.__code__))
         self._read_all((function.__defaults__, function.__kwdefaults__, function.__annotations__))
         for cell in function.__closure__ or ():
@@ -120,6 +127,17 @@ class _Reader:
             if name in function.__globals__:
                 self._note(name)
                 self.read(function.__globals__[name], names)
+
+    def _require_unchanged(self, file: str) -> None:
+        """Raise Unfit if a file was written since it was imported: the compiler reads it, and not the bytecode here."""
+        if file not in self._files:
+            self._files.add(file)
+            try:
+                changed = os.stat(file).st_mtime > _STARTED
+            except OSError:  # a kernel made of text
+                return
+            if changed:
+                raise Unfit(file)
 
     def _read_code(self, code: types.CodeType) -> set[str]:
         """Read bytecode with its constants; return the names that it mentions."""

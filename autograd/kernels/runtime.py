@@ -49,10 +49,18 @@ hasten(ti)
 _arrays = live_arrays(ti) if compiler == "taichi" else ()  # quadrants takes care of them itself
 
 Arch = Literal["cpu", "cuda", "vulkan", "metal"]
-Precision = Literal["f32", "f64"]
 ARCHS = ("cpu", "cuda", "vulkan", "metal")
 GPUS = ("cuda", "metal", "vulkan")
 """Those of GPUs, in the order in which "gpu" prefers them."""
+
+CACHE_BYTES = 2**30
+"""Largest size of the compiler's cache of kernels on disk: its own limit holds the kernels of few simulators."""
+_OPTIONS: dict[str, Any] = {}
+if compiler == "taichi":
+    # Its optimization of arrays in serial loops loses stores (https://github.com/taichi-dev/taichi/issues/8576). The
+    # cache does not know of the option, so kernels without it have a folder of their own.
+    _folder = ti._lib.core.CompileConfig().offline_cache_file_path
+    _OPTIONS = {"cache_loop_invariant_global_vars": False, "offline_cache_file_path": f"{_folder}_simphys"}
 
 PARALLEL_WORK_US = 250.0
 """Serial work [us] of one launch above which two threads pay (a parallel loop costs 30-100 us)."""
@@ -111,6 +119,10 @@ class Cached(Protocol[P, R]):
     def cache_clear(self) -> None: ...
 
 
+_starting = threading.RLock()
+"""Held while settings change: two threads may ask for the first start at once."""
+
+
 def init(*, arch: str = "cpu", precision: str = "f64", threads: Threads = 1, compiler: str = "auto") -> Settings:
     """Put settings in force: start the compiler, or switch to other settings. The same settings again do nothing.
 
@@ -123,6 +135,11 @@ def init(*, arch: str = "cpu", precision: str = "f64", threads: Threads = 1, com
     require_compiler(compiler)
     refuse_fork()
     wanted = Settings(arch=find_gpu() if arch == "gpu" else arch, precision=precision, threads=count_threads(threads))
+    with _starting:
+        return _switch_to(wanted)
+
+
+def _switch_to(wanted: Settings) -> Settings:
     if switch.session is not None and wanted == switch.session.settings:
         return switch.session.settings
     _check(wanted)
@@ -131,7 +148,10 @@ def init(*, arch: str = "cpu", precision: str = "f64", threads: Threads = 1, com
         found = f"a call of {ti.__name__}.init or {ti.__name__}.reset"
         remedy = "Call simphys.autograd.kernels.runtime.init(arch=..., precision=..., threads=...) in its place."
         raise InputError("runtime.init", "the compiler is started here only", found, remedy)
-    if not running or _needs_program(wanted):
+    if not running:
+        _start(wanted)
+    elif _needs_program(wanted):
+        require_thread("runtime.init")
         _start(wanted)
     else:
         _compile_for(wanted)
@@ -292,6 +312,8 @@ def _start_program(wanted: Settings) -> None:
             cpu_max_num_threads=wanted.threads,
             fast_math=True,
             log_level=ti.ERROR,
+            offline_cache_max_size_of_files=CACHE_BYTES,
+            **_OPTIONS,
         )
     started = str(ti.lang.impl.current_cfg().arch).rsplit(".", 1)[-1]
     if started != wanted.arch and not (wanted.arch == "cpu" and started in ("x64", "arm64")):

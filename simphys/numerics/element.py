@@ -25,15 +25,19 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from simphys.autograd.errors import InputError
 from simphys.autograd.kernels.runtime import ti
 
+from .dependencies import find_dependencies
 from .linear import find_linear
+from .shapes import Shape, find_shapes
 from .vanishing import find_vanishing
+from .writes import Written, find_written
 
 
 @dataclass(frozen=True)
@@ -47,17 +51,36 @@ class Rule:
     func: Any = field(repr=False, compare=False)
     definition: ast.FunctionDef = field(repr=False, compare=False)
 
+    @cached_property
+    def written(self) -> tuple[Written, ...]:
+        """Variables that the calls in it may write, now that all functions of its module are known."""
+        return find_written(inspect.unwrap(self.func), self.definition)
+
+    @cached_property
+    def _shapes(self) -> dict[tuple[Shape, ...], tuple[Shape, ...] | None]:
+        return {}
+
+    def require_shapes(self, arguments: Sequence[Shape], expected: Mapping[str, Shape]) -> None:
+        """Raise InputError if results have other shapes than expected, as far as Python can tell."""
+        key = tuple(arguments)
+        if key not in self._shapes:
+            self._shapes[key] = find_shapes(self, key)
+        for (name, shape), found in zip(expected.items(), self._shapes[key] or (), strict=False):
+            if found != shape:
+                raise _refuse(self, f"it returns {_describe(shape)} for {name}", _describe(found))
+
     def reads(self, wanted: tuple[bool, ...]) -> frozenset[str]:
         """Collect the parameters that the wanted results depend on."""
         return frozenset().union(*[names for names, w in zip(self.results, wanted, strict=True) if w])
 
     def vanishing(self, zeros: Collection[str]) -> tuple[bool, ...]:
         """Tell for each result whether the source shows that it is zero if these parameters are."""
-        return find_vanishing(self.definition, zeros)
+        return find_vanishing(self.definition, zeros, self.written)
 
     def linear(self, parameters: Collection[str]) -> tuple[bool, ...]:
         """Tell for each result whether the source shows that it is linear in these parameters."""
-        return find_linear(self.definition, parameters) or (False,) * len(self.results)
+        found = () if self.written else find_linear(self.definition, parameters)
+        return found or (False,) * len(self.results)
 
 
 class Element:
@@ -140,6 +163,10 @@ def element_of(func: Any, declared: str) -> Element:
     return found
 
 
+def _describe(shape: Shape) -> str:
+    return "a number" if not shape else f"a vector of {shape[0]}" if len(shape) == 1 else f"a matrix of {shape}"
+
+
 def _refuse(rule: Rule, constraint: str, found: str) -> InputError:
     code = inspect.unwrap(rule.func).__code__
     return InputError(f"{code.co_filename}:{code.co_firstlineno}, {rule.name}", constraint, found, "Correct it.")
@@ -149,54 +176,5 @@ def _read_rule(function: Callable[..., Any]) -> Rule:
     definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     assert isinstance(definition, ast.FunctionDef), "a decorated function"
     parameters = tuple(inspect.signature(function).parameters)
-    name = function.__name__
-    return Rule(name, parameters, _slice(definition, parameters, name), ti.func(function), definition)
-
-
-def _slice(definition: ast.FunctionDef, parameters: tuple[str, ...], name: str) -> tuple[frozenset[str], ...]:
-    """Find the parameters that each result depends on, by the names in the source, whatever the order of statements."""
-    edges: dict[str, set[str]] = {}
-    results: list[set[str]] | None = None
-
-    def visit(statements: list[ast.stmt], conditions: set[str]) -> None:
-        nonlocal results
-        for node in statements:
-            if isinstance(node, ast.Return):
-                values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-                found = [_names(value) | conditions for value in values]
-                if results is not None and len(results) != len(found):
-                    remedy = "Return the same number of values in all branches."
-                    raise InputError(f"element {name}", f"it returns {len(results)} values", f"{len(found)}", remedy)
-                results = found if results is None else [a | b for a, b in zip(results, found, strict=True)]
-            elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                sources = _names(node.value) | conditions
-                for target in targets:
-                    for changed in _names(target):
-                        edges.setdefault(changed, set()).update(sources | _names(target) - {changed})
-            elif isinstance(node, ast.If | ast.While):
-                inside = conditions | _names(node.test)
-                visit(node.body, inside)
-                visit(node.orelse, inside)
-            elif isinstance(node, ast.For):
-                inside = conditions | _names(node.iter)
-                for changed in _names(node.target):
-                    edges.setdefault(changed, set()).update(inside)
-                visit(node.body, inside)
-
-    visit(definition.body, set())
-    if results is None:
-        raise InputError(f"element {name}", "an element function returns its results", "no return", "Add one.")
-    return tuple([frozenset(_closure(names, edges)) & frozenset(parameters) for names in results])
-
-
-def _names(node: ast.AST | None) -> set[str]:
-    return set() if node is None else {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-
-
-def _closure(names: set[str], edges: dict[str, set[str]]) -> set[str]:
-    found, new = set(names), set(names)
-    while new:
-        new = set().union(*[edges.get(name, set()) for name in new]) - found
-        found |= new
-    return found
+    results = find_dependencies(definition, parameters, find_written(function, definition))
+    return Rule(function.__name__, parameters, results, ti.func(function), definition)

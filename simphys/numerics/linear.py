@@ -14,7 +14,7 @@ def find_linear(definition: ast.FunctionDef, parameters: Collection[str]) -> tup
     """Tell for each result whether it is linear in these parameters. False where the source does not show it."""
     kinds = dict.fromkeys(parameters, _LINEAR)
     *statements, last = definition.body
-    if not isinstance(last, ast.Return):
+    if not isinstance(last, ast.Return) or any([isinstance(node, ast.NamedExpr) for node in ast.walk(definition)]):
         return ()
     results = last.value.elts if isinstance(last.value, ast.Tuple) else [last.value]
     for node in statements:

@@ -5,22 +5,30 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
+from .writes import Written
+
 _BILINEAR = ("dot", "cross", "outer_product")
 
 
-def find_vanishing(definition: ast.FunctionDef, zeros: Collection[str]) -> tuple[bool, ...]:
-    """Tell for each result whether it is zero if these parameters are. False where the source does not show it."""
+def find_vanishing(
+    definition: ast.FunctionDef, zeros: Collection[str], written: Collection[Written] = ()
+) -> tuple[bool, ...]:
+    """Tell for each result whether it is zero if these parameters are. False where the source does not show it.
+
+    `written` are the variables that calls may write. What is neither a parameter nor assigned here, such as a captured
+    number, counts as nonzero.
+    """
+    assignments = [*_assignments(definition), *[(each.name, None) for each in written]]
     parameters = {argument.arg for argument in definition.args.args}
-    nonzero = parameters - set(zeros)
-    assignments = list(_assignments(definition))
+    zero = set(zeros) | ({name for name, _ in assignments} - parameters)
     while True:
-        new = {name for name, value in assignments if name not in nonzero and not _is_zero(value, nonzero)}
-        if not new:
+        lost = {name for name, value in assignments if name in zero and not _is_zero(value, zero)}
+        if not lost:
             break
-        nonzero |= new
+        zero -= lost
     returns = [node.value for node in ast.walk(definition) if isinstance(node, ast.Return)]
     rows = [value.elts if isinstance(value, ast.Tuple) else [value] for value in returns]
-    return tuple([all([_is_zero(value, nonzero) for value in column]) for column in zip(*rows, strict=True)])
+    return tuple([all([_is_zero(value, zero) for value in column]) for column in zip(*rows, strict=True)])
 
 
 def _assignments(definition: ast.FunctionDef) -> list[tuple[str, ast.expr | None]]:
@@ -30,6 +38,8 @@ def _assignments(definition: ast.FunctionDef) -> list[tuple[str, ast.expr | None
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 found += _pairs(target, node.value)
+        elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
+            found += _pairs(node.target, node.value)
         elif isinstance(node, ast.AugAssign):
             sums = isinstance(node.op, ast.Add | ast.Sub | ast.Mult)
             found.append((_base(node.target), node.value if sums else None))
@@ -38,7 +48,7 @@ def _assignments(definition: ast.FunctionDef) -> list[tuple[str, ast.expr | None
     return found
 
 
-def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr | None]]:
+def _pairs(target: ast.expr, value: ast.expr | None) -> list[tuple[str, ast.expr | None]]:
     if isinstance(target, ast.Tuple):
         values = value.elts if isinstance(value, ast.Tuple) else [None] * len(target.elts)
         return [(_base(part), each) for part, each in zip(target.elts, values, strict=True)]
@@ -51,17 +61,19 @@ def _base(target: ast.expr) -> str:
     return target.id if isinstance(target, ast.Name) else ""
 
 
-def _is_zero(value: ast.expr | None, nonzero: Collection[str]) -> bool:
-    """True if an expression is zero when all names but these are."""
+def _is_zero(value: ast.expr | None, names: Collection[str]) -> bool:
+    """True if an expression is zero when these names are."""
 
     def zero(part: ast.expr | None) -> bool:
-        return _is_zero(part, nonzero)
+        return _is_zero(part, names)
 
     match value:
         case ast.Constant(value=number):
             return number == 0
+        case ast.NamedExpr(value=inner):
+            return zero(inner)
         case ast.Name(id=name):
-            return name not in nonzero
+            return name in names
         case ast.UnaryOp(operand=operand):
             return zero(operand)
         case ast.BinOp(left=left, op=ast.Mult(), right=right):

@@ -37,24 +37,20 @@ from ..autograd.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class _OfBlock:
+    block: int
+
+
+class Store(_OfBlock):
     """Copy the current state, at the start of `block`, into a checkpoint."""
 
-    block: int
 
-
-@dataclass(frozen=True, slots=True)
-class Restore:
+class Restore(_OfBlock):
     """Make the checkpoint at the start of `block` the current state."""
 
-    block: int
 
-
-@dataclass(frozen=True, slots=True)
-class Free:
+class Free(_OfBlock):
     """Delete the checkpoint at the start of `block`: it is not restored again."""
-
-    block: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +61,12 @@ class Advance:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(_OfBlock):
     """Advance through `block` from the current state, and keep all its states until the block is reversed."""
 
-    block: int
 
-
-@dataclass(frozen=True, slots=True)
-class Reverse:
+class Reverse(_OfBlock):
     """Reverse the recorded `block`; its states are then not needed any more."""
-
-    block: int
 
 
 Action = Store | Restore | Free | Advance | Record | Reverse

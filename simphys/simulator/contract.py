@@ -4,9 +4,9 @@ A simulator's folder holds its physics and nothing else:
 
 - `model.py`: Params and State, dataclasses of Tensors with documented fields, and the model, which holds everything
   that no gradient flows to (topology, time step);
-- a file for each physical sub-step: element functions f / adj_f, kernels, a Function;
+- a file for each physical sub-step: an element function with its adjoint and tangent, and the pattern that applies it;
 - `step.py`: the nested step, which reads as the algorithm;
-- `engine.py`: the same element functions in fused loops over time: the model's `Engine`.
+- `__init__.py`: binds the step, and the engine generated from it (`engine_of(step)`), to the model.
 
 Rollouts, memory budgets, batches, checks of gradients, adjoint health and scenes use the simulator through `Model` and
 `Engine`, and are the same for all simulators.

@@ -9,7 +9,6 @@ from simphys.numerics.element import element
 from .along import Along, along
 from .collect import collect
 from .concatenate import concatenate
-from .corners import corners
 from .dense import dense
 from .edges import edges
 from .faces import faces
@@ -23,7 +22,6 @@ from .per_element import per_element
 from .per_entry import per_entry
 from .points import read_at, spread_from
 from .routine import Fields, Setting, routine
-from .rows import Row, rows
 from .sequence import Event, Move, sequence, trace_of
 from .sequence_call import Parameters
 from .sides import sides
@@ -38,13 +36,11 @@ __all__ = [
     "Fields",
     "Move",
     "Parameters",
-    "Row",
     "Setting",
     "Weights",
     "along",
     "collect",
     "concatenate",
-    "corners",
     "dense",
     "edges",
     "element",
@@ -59,7 +55,6 @@ __all__ = [
     "per_entry",
     "read_at",
     "routine",
-    "rows",
     "sequence",
     "sides",
     "spread_from",

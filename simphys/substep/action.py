@@ -25,6 +25,8 @@ Arrays = Mapping["Slot", Array]
 """Memory of slots as arrays, for operations that are no loops."""
 
 NUMBER = re.compile(r"_\d+$")
+TYPES = ("real", "vector", "matrix")
+"""Words that name types in the text, with numbers behind them."""
 """Number of a value among those of one name, without which loops that repeat have the same text."""
 
 TIME = "for t in time:"
@@ -176,7 +178,8 @@ class Site:
     def fresh(self, name: str) -> str:
         """Make a name for a local variable."""
         self._count += 1
-        return f"{NUMBER.sub('', name)}_{self._count}{self._suffix}"
+        word = NUMBER.sub("", name)
+        return f"{f'{word}_value' if word in TYPES else word}_{self._count}{self._suffix}"
 
     def assign(self, name: str, expression: str) -> str:
         """Assign an expression to a new local variable, and return its name."""

@@ -12,7 +12,7 @@ from simphys.numerics.element import element
 
 from .pattern import Source
 from .per_element import PerElement
-from .program import WHOLE, Domain, Op, Value, View
+from .program import WHOLE, Op, Value, View
 from .trace import NotDeclared, Recording, Symbol
 
 
@@ -64,7 +64,7 @@ def jvp_multiple_of(a, factor, da):
 class Elementwise(PerElement):
     """An operation on arrays of one shape, seen as elements like the operands that a sub-step has made."""
 
-    def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
+    def make_op(self, recording: Recording, inputs: Mapping[str, Value | float]) -> Op:
         values = [value for value in inputs.values() if isinstance(value, Value)]
         shapes = {value.shape for value in values}
         if len(shapes) != 1:
@@ -72,7 +72,8 @@ class Elementwise(PerElement):
         shape = values[0].shape
         view = next((value.view for value in values if value.view is not None), None)
         if view is None:
-            view = View(Domain("rows", shape[0]), shape[1:]) if shape and shape[0] != 1 else View(WHOLE, shape)
+            rows = recording.domain("rows", shape[0]) if shape and shape[0] != 1 else None
+            view = View(WHOLE, shape) if rows is None else View(rows, shape[1:])
         op = Op(self, inputs, view.domain, {n: view for n, v in inputs.items() if isinstance(v, Value)})
         op.outputs = (Value(self.element.name, shape, "local", view),)
         return op
@@ -89,7 +90,7 @@ _MULTIPLE = Elementwise(
 def _binary(pattern: Elementwise, recording: Recording, a: Symbol, b: Any) -> Symbol:
     if not isinstance(b, Symbol):
         raise NotDeclared(f"{pattern.element.name} of {a.value.name} and {type(b).__name__}")
-    return recording.add(pattern.make_op(None, {"a": a.value, "b": b.value}))[0]
+    return recording.add(pattern.make_op(recording, {"a": a.value, "b": b.value}))[0]
 
 
 def _scale(recording: Recording, a: Symbol, factor: Any) -> Symbol:
@@ -97,7 +98,7 @@ def _scale(recording: Recording, a: Symbol, factor: Any) -> Symbol:
         factor = factor.item()
     if not isinstance(factor, float | int | np.floating | np.integer):
         raise NotDeclared(f"a product of {a.value.name} and {type(factor).__name__}")
-    return recording.add(_MULTIPLE.make_op(None, {"a": a.value, "factor": float(factor)}))[0]
+    return recording.add(_MULTIPLE.make_op(recording, {"a": a.value, "factor": float(factor)}))[0]
 
 
 def copy(recording: Recording, a: Symbol) -> Symbol:
@@ -109,4 +110,5 @@ RULES = {
     "add": lambda recording, a, b: _binary(_SUM, recording, a, b),
     "subtract": lambda recording, a, b: _binary(_DIFFERENCE, recording, a, b),
     "scale": _scale,
+    "copy": lambda recording, a, _: copy(recording, a),
 }

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import numpy as np
+
+from simphys.autograd.errors import InputError
 from simphys.simulator import Shape
 
 from .action import Access, Site, Slot
@@ -73,7 +76,12 @@ class Edges(LoopPattern):
         nodes = self.own_domain(inputs, kinds=("between",), name=self.nodes)
         count = len(getattr(model, ENDS, ()))
         domain = Domain(self.over, count)
-        relations = self.read_relation(model, ENDS, (count, 2), nodes.size)
+        self.require_constants(inputs, domain)
+        relations = self.read_relation(model, ENDS, (count, 2), nodes.size, gaps=False)
+        loops = np.flatnonzero(relations[ENDS][:, 0] == relations[ENDS][:, 1])
+        if loops.size:
+            found = f"edge {loops[0]} from {relations[ENDS][loops[0], 0]} to itself"
+            raise InputError(self.source, f"`{ENDS}` of the model joins two different {self.nodes}", found, "Drop it.")
         views = {}
         for name, value in inputs.items():
             if isinstance(value, Value):
@@ -81,6 +89,7 @@ class Edges(LoopPattern):
                 views[name] = View(nodes, value.shape[1:]) if between else self.view(name, value, domain)
         op = Op(self, inputs, domain, views, relations=relations, onto=nodes)
         op.outputs = self.make_outputs(op, nodes)
+        self.require_shapes(op)
         return op
 
     def load_input(self, site: Site, op: Op, scope: Scope, name: str, kind: Any) -> str:

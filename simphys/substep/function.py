@@ -10,10 +10,11 @@ import numpy as np
 from simphys.autograd import Context, Function, Tensor, runtime
 from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Model
+from simphys.simulator.arrays import locked
 from simphys.simulator.memo import memo
 
 from .launch import Arrays, run_pass
-from .pattern import FIXED, Pattern
+from .pattern import ELSEWHERE, FIXED, Pattern
 from .program import Op, Value
 from .trace import Recording, Symbol
 
@@ -44,6 +45,7 @@ class Substep(Function):
             return super().apply(*inputs)
         taken = _by_parameter(pattern, values)
         made = {n: _as_input(pattern, n, given, recording) for n, given in zip(names, taken, strict=True)}
+        made = _apart(pattern, made, recording)
         outputs = _visible(pattern, recording.add(pattern.make_op(model, made)))
         return tuple(outputs) if len(outputs) > 1 else outputs[0]
 
@@ -139,10 +141,27 @@ def _as_input(pattern: Pattern, name: str, given: Any, recording: Recording) -> 
             raise InputError(pattern.name, f"{field} is a constant", given.value.name, "Declare it as an array.")
         return given.value
     if isinstance(given, Tensor):
-        given = given.data
+        if given.requires_grad:
+            constraint = f"a Tensor that a step takes from outside, as {field} here, requires no gradient"
+            remedy = "Make it a field of Params, or pass x.detach()."
+            raise InputError(pattern.name, constraint, repr(given), remedy)
+        given = recording.outside(given)
     if isinstance(given, np.ndarray):
-        return recording.constant(field, given)
+        return recording.constant(field, locked(given))
     return float(given)
+
+
+def _apart(pattern: Pattern, made: dict[str, Value | float], recording: Recording) -> dict[str, Value | float]:
+    """Copy a value that a loop reads both at its own index and elsewhere, since it holds the adjoint of the first."""
+    own = [made[name] for name, source in pattern.sources.items() if source.kind == "own"]
+    copies: dict[int, Value] = {}
+    for name, source in pattern.sources.items():
+        value = made[name]
+        if source.kind in ELSEWHERE and isinstance(value, Value) and any([value is other for other in own]):
+            if id(value) not in copies:
+                copies[id(value)] = recording.arithmetic["copy"](recording, Symbol(recording, value), None).value
+            made[name] = copies[id(value)]
+    return made
 
 
 def _by_parameter(pattern: Pattern, arguments: Sequence[Any]) -> list[Any]:

@@ -53,10 +53,12 @@ def run_pass(op: Op, name: Pass, given: Arrays, *, alike: bool = False) -> list[
     if op.pattern.on_host:
         found: list[Array] = op.pattern.run_alone(op, name, given)
         return found
-    passes = _passes_of_ops().setdefault(op, {})
-    if (name, alike) not in passes:
-        passes[name, alike] = _prepare(op, name, alike)
-    prepared = passes[name, alike]
+    cost = op.pattern.cost_us(op)
+    parallel = cost > runtime.PARALLEL_WORK_US if alike else runtime.parallel(cost)
+    passes, key = _passes_of_ops().setdefault(op, {}), (name, parallel, alike)
+    if key not in passes:
+        passes[key] = _prepare(op, *key)
+    prepared = passes[key]
     real = runtime.real_dtype()
     made = {key: np.zeros(shape, real) for key, shape in prepared.results}
     known = {**given, **made}
@@ -71,10 +73,8 @@ def run_pass(op: Op, name: Pass, given: Arrays, *, alike: bool = False) -> list[
     return list(made.values())
 
 
-def _prepare(op: Op, name: Pass, alike: bool) -> _Prepared:
+def _prepare(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
     """Compile a pass, or find it compiled for the same shapes."""
-    cost = op.pattern.cost_us(op)
-    parallel = cost > runtime.PARALLEL_WORK_US if alike else runtime.parallel(cost)
     shapes = [v.shape if isinstance(v, Value) else None for v in op.inputs.values()]
     key = (op.pattern, name, parallel, alike, tuple(shapes), op.domain, op.onto, op.variant)
     table: dict[Any, _Prepared] = _prepared_passes()
@@ -106,7 +106,7 @@ def _arrange(array: Array, shape: Shape, *, by_component: bool) -> Array:
 
 
 @runtime.cached
-def _passes_of_ops() -> WeakKeyDictionary[Op, dict[tuple[Pass, bool], _Prepared]]:
+def _passes_of_ops() -> WeakKeyDictionary[Op, dict[tuple[Pass, bool, bool], _Prepared]]:
     """The compiled passes of sub-steps that were run before, for the settings in force."""
     return WeakKeyDictionary()
 

@@ -178,7 +178,8 @@ class Operation(Pattern):
             memory = {name: arrays[slot] for name, slot in targets.items()}
             given = {n: _make_zeros(slot) if slot in missing else arrays[slot] for n, slot in slots.items()}
             out = {name: array for name, array in memory.items() if not adds[name]}
-            for name, values in zip(self.varying, call(given, out, wanted, moment), strict=True):
+            found = dict(zip(self.varying, call(given, out, wanted, moment), strict=True))
+            for name, values in _apart(found, memory).items():
                 if name not in memory or values is memory[name]:
                     continue
                 if not adds[name]:
@@ -200,7 +201,7 @@ class Operation(Pattern):
             call(arrays, memory, (), None)
             return memory
         return [
-            np.zeros(value.shape, real) if array is None else np.array(array, real, order="C").reshape(value.shape)
+            np.zeros(value.shape, real) if array is None else np.array(array, real, order="C")
             for value, array in zip(op.values(), call(arrays, {}, self.varying, None), strict=True)
         ]
 
@@ -215,6 +216,10 @@ class Operation(Pattern):
         assert run is not None and model is not None, "checked by the caller"
         extras = [n for n in EXTRAS if n in self._reads[name]]
         fills = name != "adjoint" and "out" not in extras
+        if name == "adjoint":
+            expected = {f"the adjoint of {n}": v.shape for n, v in op.inputs.items() if isinstance(v, Value)}
+        else:
+            expected = {n if name == "forward" else f"the tangent of {n}": v.shape for n, v in self._named(op)}
 
         def call(arrays: dict[str, Any], out: Any, wanted: tuple[str, ...], moment: Moment | None) -> Sequence[Any]:
             for extra in extras:
@@ -224,12 +229,30 @@ class Operation(Pattern):
                     arrays[extra] = moment if extra == "moment" else wanted
             found = run(model(), **arrays)
             found = found if isinstance(found, tuple) else (found,)
+            if fills or name == "adjoint":
+                self._require_arrays(name, found, expected)
             if fills:
                 for memory, values in zip(out, found, strict=True):
                     memory[...] = 0 if values is None else values
             return found
 
         return call
+
+    def _named(self, op: Op) -> list[tuple[str, Value]]:
+        return list(zip(self._likes, op.outputs, strict=True))
+
+    def _require_arrays(self, name: Pass, found: Sequence[Any], expected: Mapping[str, Shape]) -> None:
+        """Raise InputError unless a function returned real arrays of these shapes, or None where it stands for 0."""
+        if len(found) != len(expected):
+            constraint = f"its {name} returns {len(expected)} values: {', '.join(expected)}"
+            raise InputError(self.source, constraint, f"{len(found)} values", "Return one array for each, in order.")
+        for array, (label, shape) in zip(found, expected.items(), strict=True):
+            if array is None and name != "forward":
+                continue
+            kind, size = getattr(array, "dtype", np.asarray(array).dtype), np.shape(array)
+            if kind.kind != "f" or size != shape:
+                constraint = f"{label}, which its {name} returns, is an array of floats of shape {list(shape)}"
+                raise InputError(self.source, constraint, f"{kind} of shape {list(size)}", "Return such an array.")
 
     def _slots(self, op: Op, name: Pass) -> dict[str, Slot]:
         """Slots of everything that one of the functions reads, by parameter."""
@@ -257,6 +280,17 @@ def _slot(op: Op, key: Key) -> Slot:
     value = op.outputs[owner] if isinstance(owner, int) else op.inputs[owner]
     assert isinstance(value, Value), "all inputs are arrays"
     return Slot(kind, value)
+
+
+def _apart(found: Mapping[str, Any], memory: Mapping[str, Array]) -> dict[str, Any]:
+    """Copy results that lie in memory to which another result is written before they are read."""
+    return {
+        name: values.copy()
+        if isinstance(values, np.ndarray)
+        and any([np.may_share_memory(values, target) for other, target in memory.items() if other != name])
+        else values
+        for name, values in found.items()
+    }
 
 
 def _make_zeros(slot: Slot) -> Array:

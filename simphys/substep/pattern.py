@@ -19,6 +19,8 @@ from .scope import Scope
 
 FIXED = ("constant", "model", "mark")
 """Sources to which no gradient flows."""
+ELSEWHERE = ("gathered", "between", "both", "near", "end", "entry", "nodes", "second", "side", "lower", "upper")
+"""Sources that a loop reads at other indices than its own."""
 OF_MODEL = "model."
 """Beginning of the name of an attribute of the model, among names of parameters."""
 
@@ -164,11 +166,43 @@ class Pattern(ABC):
             raise InputError(self.source, f"its arrays have an entry for each of the {label}", found, "Correct them.")
         return Domain(label, next(iter(sizes.values())))
 
-    def read_relation(self, model: Any, name: str, shape: Shape, limit: int) -> dict[str, Any]:
+    def read_relation(self, model: Any, name: str, shape: Shape, limit: int, *, gaps: bool = True) -> dict[str, Any]:
         """Read an index array of the model, and its inverse, by name."""
-        relation = read_relation(model, name, shape, limit, self.source)
+        relation = read_relation(model, name, shape, limit, self.source, gaps=gaps)
         inverse = invert(model, name, relation, limit)
         return {name: relation, f"{name}_start": inverse.start, f"{name}_entries": inverse.entries}
+
+    def require_constants(self, inputs: Mapping[str, Value | float], domain: Domain) -> None:
+        """Raise InputError for a constant array that has no entry for each element, or could be meant as a vector."""
+        if domain == WHOLE:
+            return
+        moving = [inputs[name] for name in self.varying]
+        vectors = [value.shape[1:] for value in moving if isinstance(value, Value)]
+        for name, source in self.sources.items():
+            value = inputs[name]
+            if source.kind != "constant" or not isinstance(value, Value) or not value.shape:
+                continue
+            found = f"{source.field} of shape {list(value.shape)}"
+            remedy = f"A vector that all share is a field of Params, {name} under `shared`."
+            if value.shape[0] != domain.size:
+                constraint = f"a constant is a number, or has an entry for each of the {domain.size} {domain.name}"
+                raise InputError(self.source, constraint, found, remedy)
+            if domain.size > 1 and value.shape in vectors:
+                constraint = f"a constant is not as long as both the vectors and the number of {domain.name}"
+                remedy += f" Numbers of the {domain.name} are an attribute of the model, {name} under `of_model`."
+                raise InputError(self.source, constraint, found, remedy)
+
+    def require_shapes(self, op: Op) -> None:
+        """Raise InputError where the element function or its adjoint returns other shapes than those declared."""
+        forward, adjoint = self.element.forward, self.element.adjoint
+        assert adjoint is not None, "checked when declared"
+        inputs = {name: op.views[name].element if name in op.views else () for name in self.element.inputs}
+        outputs = {value.name: value.view.element for value in op.outputs if value.view is not None}
+        results = tuple(outputs.values())
+        forward.require_shapes((*inputs.values(),), outputs)
+        read = results if self.element.results_read(adjoint) else ()
+        expected = {f"the adjoint of {name}": inputs[name] for name in self.varying}
+        adjoint.require_shapes((*inputs.values(), *read, *results), expected)
 
     def make_outputs(self, op: Op, domain: Domain, model: Any = None) -> tuple[Value, ...]:
         """Make the results, each with an element for each index of a set."""

@@ -68,11 +68,18 @@ class PerElement(LoopPattern):
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self._find_domain(model, inputs)
+        self.require_constants(inputs, domain)
         views = {name: self.view(name, v, domain) for name, v in inputs.items() if isinstance(v, Value)}
         relations: dict[str, Array] = {}
+        lengths: dict[str, int] = {}
         for name, source in self.sources.items():
             if source.kind == "gathered":
-                relations |= self.read_relation(model, source.by, (domain.size,), views[name].domain.size)
+                length = views[name].domain.size
+                if lengths.setdefault(source.by, length) != length:
+                    constraint = f"arrays that are gathered by `{source.by}` have one length"
+                    found = f"{source.field} with {length} entries beside {lengths[source.by]}"
+                    raise InputError(self.source, constraint, found, "Gather by another index array of the model.")
+                relations |= self.read_relation(model, source.by, (domain.size,), length)
         parts = {name: self._read_array(model, source.field, domain.size) for name, source in self._of_model.items()}
         views |= {name: View(domain, part.shape[1:]) for name, part in parts.items()}
         if parts:
@@ -82,6 +89,7 @@ class PerElement(LoopPattern):
         gaps = tuple([by for by in sorted(gathered) if (relations[by] < 0).any()])
         op.variant = gaps, tuple([(part.shape[1:], part.dtype.kind) for part in parts.values()])
         op.outputs = self.make_outputs(op, domain, model)
+        self.require_shapes(op)
         return op
 
     @property

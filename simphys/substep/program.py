@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 from weakref import ref
 
+from simphys.autograd import Tensor
 from simphys.simulator import Array, Shape
 
 Role = Literal["state", "param", "control", "constant", "local"]
@@ -133,6 +134,13 @@ class Program:
     control: Value | None
     result: Mapping[str, Value]
     """Fields of the state that leaves; each is the result of a sub-step, and of one field only."""
+    outside: tuple[tuple[Tensor, int], ...] = ()
+    """Tensors whose numbers are constants of the program, each with the version that these are of."""
+
+    @property
+    def is_current(self) -> bool:
+        """True if nothing was written to the Tensors from outside the step since it was recorded."""
+        return all([given.version == version for given, version in self.outside])
 
     @property
     def has_operations(self) -> bool:

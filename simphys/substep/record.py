@@ -20,6 +20,7 @@ from .trace import NotDeclared, Recording, Symbol
 def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> Program:
     """Record a step of a model. Errors: NotDeclared for a step that is not made of declared sub-steps."""
     recording = Recording(RULES)
+    _require_names(model, controlled=controlled)
 
     def symbols(record: Any, shapes: Mapping[str, tuple[int, ...]], role: Any) -> tuple[Any, dict[str, Value]]:
         values = {name: Value(recording.name(name), tuple(shape), role) for name, shape in shapes.items()}
@@ -45,7 +46,22 @@ def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> 
         results[name].adjoint_by_component = False
         value.is_flat = results[name].is_flat = value.is_flat or results[name].is_flat
     _require_rows(ops)
-    return Program(ops, state_values, param_values, control, results)
+    return Program(ops, state_values, param_values, control, results, recording.tensors())
+
+
+def _require_names(model: Model, *, controlled: bool) -> None:
+    """Raise InputError for names of fields that stand for something else in the generated engine, too."""
+    control = ["control"] if controlled and model.control_shape() is not None else []
+    known = Recording({})
+    for name in [*model.param_shapes(), *model.state_shapes(), *control]:
+        other = known.clash(name)
+        if other is not None:
+            constraint = f"`{name}` is no name of `{other}`, of its tangent (d...) or its adjoint (adj_...)"
+            if other == name:
+                constraint = "fields of State and of Params have different names"
+            found = f"fields {other} and {name}"
+            raise InputError(f"{type(model).__name__}.{name}", constraint, found, "Rename one of them.")
+        known.name(name)
 
 
 def _share_view(old: Value, new: Value) -> None:

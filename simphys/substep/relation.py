@@ -23,16 +23,22 @@ class Inverse(NamedTuple):
     entries: Array
 
 
-def read_relation(model: Any, name: str, shape: Shape, limit: int, source: str, *, given: Array | None = None) -> Array:
-    """Read an index array of the model, or one that is given. Errors: InputError for what does not fit."""
+def read_relation(
+    model: Any, name: str, shape: Shape, limit: int, source: str, *, given: Array | None = None, gaps: bool = True
+) -> Array:
+    """Read an index array of the model, or one that is given. Errors: InputError for what does not fit.
+
+    With `gaps`, the index -1 names no element.
+    """
     given = find_attribute(model, name) if given is None else given
     array = np.asarray(given)
     if given is None or array.shape != shape or array.dtype.kind not in "iu":
         found = "none" if given is None else f"{array.dtype} of shape {array.shape}"
         raise InputError(source, f"`{name}` of the model is integers of shape {shape}", found, "Correct the model.")
-    if array.size and not (array.min() >= -1 and array.max() < limit):
+    if array.size and not (array.min() >= (-1 if gaps else 0) and array.max() < limit):
+        allowed = f"0 ... {limit - 1}" + (", or is -1 for none" if gaps else "")
         found = f"{array.min()} ... {array.max()}"
-        raise InputError(source, f"`{name}` of the model lies in 0 ... {limit - 1}", found, "Correct the indices.")
+        raise InputError(source, f"`{name}` of the model lies in {allowed}", found, "Correct the indices.")
     return cached(model, name, lambda: np.ascontiguousarray(array, np.int32))
 
 
@@ -52,7 +58,7 @@ def invert(model: Any, name: str, relation: Array, size: int) -> Inverse:
         np.cumsum(np.bincount(flat[flat >= 0], minlength=size), out=start[1:])
         return Inverse(start, order if len(order) else np.zeros(1, np.int32))
 
-    return cached(model, f"{name} inverted", build)
+    return cached(model, f"{name} inverted onto {size}", build)
 
 
 def cached(model: Any, name: str, build: Callable[[], Any]) -> Any:

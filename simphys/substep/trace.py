@@ -7,9 +7,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from simphys.simulator import Array
+from simphys.autograd import Tensor
+from simphys.simulator import Array, Shape
 
-from .program import Op, Value
+from .program import Domain, Op, Value, View
 
 Arithmetic = Mapping[str, Callable[[Any, Any, Any], Any]]
 """Sub-steps that stand for the operators of symbols, by name: functions of the recording and two operands."""
@@ -19,20 +20,55 @@ class NotDeclared(Exception):
     """A step that does something other than to apply declared sub-steps, so that it cannot be recorded."""
 
 
+DERIVED = ("d", "adj_", "dense_")
+"""Prefixes of the names of a value's tangent, its adjoint, and the derivative of the loss by it at a step."""
+
+
 class Recording:
     """The program under construction."""
 
     def __init__(self, arithmetic: Arithmetic) -> None:
         self.arithmetic = arithmetic
         self.ops: list[Op] = []
-        self._names: dict[str, int] = {}
+        self._names: dict[str, str] = {}
+        self._sizes: dict[str, tuple[int, Shape]] = {}
         self._constants: dict[int, Value] = {}
+        self._outside: dict[int, tuple[Tensor, int, Array]] = {}
 
     def name(self, wanted: str) -> str:
-        """Make a name that no other value has."""
-        count = self._names.get(wanted, 0)
-        self._names[wanted] = count + 1
-        return wanted if count == 0 else f"{wanted}_{count + 1}"
+        """Make a name that no other value has, nor its tangent or adjoint."""
+        name, count = wanted, 1
+        while self.clash(name) is not None:
+            count += 1
+            name = f"{wanted}_{count}"
+        self._names |= dict.fromkeys(_with_derived(name), name)
+        return name
+
+    def clash(self, name: str) -> str | None:
+        """Return the value whose name, or that of its tangent or adjoint, is one of those of a name."""
+        return next((self._names[each] for each in _with_derived(name) if each in self._names), None)
+
+    def domain(self, wanted: str, size: int, grid: Shape = ()) -> Domain:
+        """Make an index set of this size, under a name that no set of another size has."""
+        name, count = wanted, 1
+        while self._sizes.setdefault(name, (size, grid)) != (size, grid):
+            count += 1
+            name = f"{wanted}_{count}"
+        return Domain(name, size, grid)
+
+    def _name_domains(self, op: Op) -> None:
+        """Give an index set that has another size than before, under the same name, a name of its own."""
+        op.domain, op.onto = self.domain(*op.domain), op.onto and self.domain(*op.onto)
+        op.views = {name: self._name_view(op, name, view) for name, view in op.views.items()}
+        for value in op.outputs:
+            if value.view is not None:
+                value.view = value.view._replace(domain=self.domain(*value.view.domain))
+
+    def _name_view(self, op: Op, name: str, view: View) -> View:
+        """Name the index set of an input: for a gathered array, that by which sub-steps before have seen it."""
+        value = op.inputs.get(name)
+        known = value.view if isinstance(value, Value) and op.pattern.sources[name].kind == "gathered" else None
+        return known if known is not None and known[1:] == view[1:] else view._replace(domain=self.domain(*view.domain))
 
     def constant(self, name: str, data: Array) -> Value:
         """Make a constant array of the program, once for each array."""
@@ -41,8 +77,19 @@ class Recording:
             known = self._constants[id(data)] = Value(self.name(name), data.shape, "constant", data=data)
         return known
 
+    def outside(self, given: Tensor) -> Array:
+        """Copy the numbers of a Tensor from outside the step, once; a write to it makes the program out of date."""
+        if id(given) not in self._outside:
+            self._outside[id(given)] = given, given.version, given.data.copy()
+        return self._outside[id(given)][-1]
+
+    def tensors(self) -> tuple[tuple[Tensor, int], ...]:
+        """List the Tensors from outside the step, each with its version."""
+        return tuple([(given, version) for given, version, _ in self._outside.values()])
+
     def add(self, op: Op) -> tuple[Symbol, ...]:
         """Append a sub-step, and return its results."""
+        self._name_domains(op)
         for output in op.outputs:
             output.name = self.name(output.name)
         for name, view in op.views.items():
@@ -57,6 +104,10 @@ class Recording:
         op.pattern.arrange(op)
         self.ops.append(op)
         return tuple([Symbol(self, value) for value in op.outputs])
+
+
+def _with_derived(name: str) -> tuple[str, ...]:
+    return name, *[f"{prefix}{name}" for prefix in DERIVED]
 
 
 class Symbol:

@@ -31,7 +31,7 @@ COMMANDS = {
     "optimize": ["optimize", "scene.toml", *LONG],
     "assess": ["assess", "scene.toml", *LONG],
     "run": ["run", "long.toml"],
-    "check": ["check", "scene.toml", "time.dt=5e-4"],
+    "check": ["check", "scene.toml", "time.dt=1e-4"],
     "sweep": ["sweep", "sweep.toml"],
 }
 
@@ -64,7 +64,7 @@ def interrupt(arguments: list[str], folder: Path, after: float) -> Ending:
         cwd=folder,
         preexec_fn=heed_interrupts,
     )
-    text, pressed, deadline, until = b"", False, time.monotonic() + 90, float("inf")
+    text, pressed, deadline, until = b"", False, time.monotonic() + 300, float("inf")
     while process.poll() is None or select.select([terminal], [], [], 0.1)[0]:
         if select.select([terminal], [], [], 0.02)[0]:
             text += os.read(terminal, 1 << 16)
@@ -77,9 +77,15 @@ def interrupt(arguments: list[str], folder: Path, after: float) -> Ending:
     assert termios.tcgetattr(its_end) == before
     for end in (terminal, its_end):
         os.close(end)
-    time.sleep(0.3)
-    left = subprocess.run(["pgrep", "-s", str(process.pid), "-r", "D,R,S"], capture_output=True, text=True)
-    return Ending(process.returncode, text.decode(errors="replace"), left.stdout.split())
+    deadline = time.monotonic() + 60
+    while (left := find_living(process.pid)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return Ending(process.returncode, text.decode(errors="replace"), left)
+
+
+def find_living(session: int) -> list[str]:
+    """List the processes of a session that live."""
+    return subprocess.run(["pgrep", "-s", f"{session}", "-r", "D,R,S"], capture_output=True, text=True).stdout.split()
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -27,7 +27,8 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_list_has_a_line_for_each_scene_that_ships() -> None:
+def test_list_has_a_line_for_each_scene_that_ships(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "500")  # no path is wrapped, however long that of the checkout
     shown = simphys("list").stdout
     for path in SCENES.rglob("*.toml"):
         assert path.stem in shown

@@ -20,11 +20,26 @@ from ..helpers import oscillator
 from ..helpers.interrupts import heed_interrupts
 from ..helpers.oscillator import assert_same_fit, simphys
 
-ITERATIONS = 600
+ITERATIONS = 200
 FIT = ["optimizer.method=adam", "optimizer.learning_rate=1e-4", f"optimizer.iterations={ITERATIONS}", "time.dt=5e-4"]
-"""It runs for all its iterations, some seconds."""
-FLUSHING = "import simphys.record.recorder as r, simphys.app.cli as c; r.FLUSH_SECONDS = 0.0; c.main()"
-"""The command line, with every evaluation on disk at once."""
+"""It runs for all its iterations."""
+PROGRAM = f"""
+import time
+from simphys.app import cli, report
+from simphys.record import recorder
+
+recorder.FLUSH_SECONDS = 0.0
+update = report.FitProgress.update
+
+def update_and_wait(self, record):
+    update(self, record)
+    if record.index >= {ITERATIONS // 2}:
+        time.sleep(600)
+
+report.FitProgress.update = update_and_wait
+cli.main()
+"""
+"""The command line, with every evaluation on disk at once. It goes halfway, and waits there for the signal."""
 
 
 @pytest.fixture(autouse=True)
@@ -45,15 +60,18 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def stop_by(number: signal.Signals, scene: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     """Fit in another process that gets a signal once it has recorded some iterations."""
-    command = [sys.executable, "-c", FLUSHING, "optimize", str(scene), *FIT, f"output.folder={folder}"]
+    command = [sys.executable, "-c", PROGRAM, "optimize", str(scene), *FIT, f"output.folder={folder}"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
     )
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and recorded(folder) < 10:
-        time.sleep(0.005)
-    process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    try:
+        deadline = time.monotonic() + 300
+        while time.monotonic() < deadline and process.poll() is None and recorded(folder) < 10:
+            time.sleep(0.005)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=300)
+    finally:
+        process.kill()
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
@@ -118,10 +136,10 @@ def test_a_fit_by_least_squares_on_a_growing_horizon_resumes_the_same(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[tuple[Path, Callable[[], object]]]:
-    """A folder on a disk of 120 kB, and what makes the disk larger."""
+    """A folder on a disk of 80 kB, and what makes the disk larger."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=120k", "tmpfs", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=80k", "tmpfs", str(disk)]
     if subprocess.run(mount, capture_output=True).returncode == 0:
         yield disk, lambda: subprocess.check_call(["mount", "-o", "remount,size=9m", str(disk)])
         subprocess.run(["umount", str(disk)], check=True)
@@ -137,9 +155,10 @@ def test_a_full_disk_is_told_and_when_there_is_room_again_resume_ends_as_without
     tmp_path: Path, small_disk: tuple[Path, Callable[[], object]], whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene, (disk, enlarge) = oscillator.write(tmp_path), small_disk
-    monkeypatch.setattr("simphys.record.recorder.FLUSH_SECONDS", 0.02)
     fit = ["optimize", str(scene), *FIT, f"output.folder={disk / 'run'}"]
-    stopped = simphys(*fit)
+    with monkeypatch.context() as patch:
+        patch.setattr("simphys.record.recorder.FLUSH_SECONDS", 0.0)  # every evaluation takes room
+        stopped = simphys(*fit)
     assert (stopped.exit_code, stopped.stdout) == (1, "")
     message = stopped.stderr.splitlines()[-1]
     assert message.startswith(str(disk / "run"))

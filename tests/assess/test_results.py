@@ -14,6 +14,7 @@ from simphys.experiment.scene import Scene, build_scene, load_scene
 from simphys.experiment.unknowns import Unknowns
 from simphys.scenefile import ConfigError, from_dict, to_dict
 
+from ..helpers.rounding import assert_equal_but_for_rounding
 from ..helpers.small_scenes import merged, oscillator
 
 
@@ -23,14 +24,14 @@ def fitted_motion(scene: Scene, folder: Path) -> None:
     again = load_scene(folder / "fitted.toml")
     for part in ("params", "state"):
         for name, values in getattr(fit.scene, part).arrays().items():
-            np.testing.assert_allclose(getattr(again, part).arrays()[name], values, rtol=1e-14, err_msg=name)
+            np.testing.assert_allclose(getattr(again, part).arrays()[name], values, rtol=1e-13, err_msg=name)
     one, other = fit.scene.rollout().states.tensors(), again.rollout().states.tensors()
     for values, others in zip(one, other, strict=True):
-        np.testing.assert_allclose(values.data, others.data, rtol=1e-12, atol=1e-14)
+        assert_equal_but_for_rounding(values.data, others.data, ulps=10_000)  # as the values' rounding grows
     head = (folder / "fitted.toml").read_text()
     assert str(folder) in head and f"its verdict: {fit.verdict}" in head
     starts = again.objective().unknowns.natural(again.objective().start)
-    np.testing.assert_allclose(starts, [row.value for row in fit.unknowns], rtol=1e-14)
+    np.testing.assert_allclose(starts, [row.value for row in fit.unknowns], rtol=1e-13)
 
 
 def test_the_fitted_scene_runs_by_itself_as_the_fit_did(tmp_path: Path) -> None:

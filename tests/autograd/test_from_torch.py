@@ -19,8 +19,11 @@ from .torch_functions import network, ours, theirs
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'simphys[torch]')")
 
+CLOSE: Any = {"rtol": 1e-12, "atol": 1e-13}
+"""Torch and NumPy have sines and products of their own, which round otherwise on another processor."""
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-15), (np.float32, 5e-7)])
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-13), (np.float32, 1e-5)])
 def test_a_torch_function_has_here_the_values_and_gradients_of_our_own(dtype: Any, tolerance: float) -> None:
     results = []
     for fn in (from_torch(theirs), ours):
@@ -50,12 +53,12 @@ def test_parameters_receive_their_gradient_in_torch_by_each_backward() -> None:
     x = tensor(values, requires_grad=True)
     (from_torch(here)(x) ** 2).sum().backward()
     assert x.grad is not None
-    np.testing.assert_allclose(x.grad.data, inputs.grad, rtol=1e-14, atol=1e-15)
+    np.testing.assert_allclose(x.grad.data, inputs.grad, **CLOSE)
     for expected, parameter in zip(there.parameters(), here.parameters(), strict=True):
-        torch.testing.assert_close(parameter.grad, expected.grad, rtol=1e-14, atol=1e-15)
+        torch.testing.assert_close(parameter.grad, expected.grad, **CLOSE)
     (from_torch(here)(tensor(values)) ** 2).sum().backward()  # also where no input requires a gradient; it adds
     for expected, parameter in zip(there.parameters(), here.parameters(), strict=True):
-        torch.testing.assert_close(parameter.grad, 2 * expected.grad, rtol=1e-14, atol=1e-15)
+        torch.testing.assert_close(parameter.grad, 2 * expected.grad, **CLOSE)
 
 
 def test_parameters_that_a_closure_captures_receive_theirs_too() -> None:
@@ -71,7 +74,7 @@ def test_a_module_without_trainable_parameters_is_a_plain_function() -> None:
     x, y = tensor([1.0, 2.0], requires_grad=True), tensor([1.0, 2.0], requires_grad=True)
     fn(x).sum().backward()
     combine(fn)(y).sum().backward()
-    assert x.grad is not None and y.grad is not None and np.array_equal(x.grad.data, y.grad.data)
+    assert x.grad is not None and y.grad is not None and x.grad.data.tolist() == pytest.approx(y.grad.data.tolist())
     net.requires_grad_()
     with pytest.raises(GraphError, match="not among the inputs"):  # its parameters would get no gradient there
         combine(fn)(y).sum().backward()
@@ -101,9 +104,9 @@ def test_forward_mode_and_jacobians_agree_with_the_reverse() -> None:
     forward, reverse = (jacobian(fn, (x, y), mode=mode) for mode in ("forward", "reverse"))
     for row, expected in zip(forward[:2], reverse[:2], strict=True):
         for block, other in zip(row, expected, strict=True):
-            np.testing.assert_allclose(block, other, rtol=1e-14, atol=1e-15)
+            np.testing.assert_allclose(block, other, **CLOSE)
     _, (dz, ds, dc) = jvp(fn, (x, y), (None, [1.0, 0.0, 0.0]))
-    np.testing.assert_allclose(dz[:, 0], x.data * np.cos(1.0), rtol=1e-14)
+    np.testing.assert_allclose(dz[:, 0], x.data * np.cos(1.0), **CLOSE)
     assert not dz[:, 1:].any() and ds == 0.0 and not dc.any()
     for constant in (lambda x, y: torch.sin(y), lambda x, y: torch.sign(x) + y):
         _, (dz,) = jvp(from_torch(constant), (x, x), ([1.0, 1.0], None))
@@ -113,7 +116,7 @@ def test_forward_mode_and_jacobians_agree_with_the_reverse() -> None:
 def test_a_second_derivative_raises_and_names_the_function() -> None:
     x = tensor([0.5], requires_grad=True)
     (dx,) = grad(from_torch(torch.sin)(x), x, create_graph=True)
-    assert dx.data == np.cos(0.5)
+    assert dx.item() == pytest.approx(np.cos(0.5))
     with pytest.raises(GraphError, match=r"Torch\(sin\)"):
         dx.backward()
 
@@ -160,12 +163,12 @@ def test_there_and_back_is_the_same_function() -> None:
     x, y = tensor([0.3, -1.2], requires_grad=True), tensor([1.5, 0.4], requires_grad=True)
     found, expected = jacobian(from_torch(to_torch(ours)), (x, y)), jacobian(ours, (x, y))
     for block, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(block, other, rtol=1e-15, atol=1e-16)
+        np.testing.assert_allclose(block, other, **CLOSE)
 
 
 def test_a_tangent_of_a_number_goes_through_torch() -> None:
     x = tensor(0.3, requires_grad=True)
     _, (dy,) = jvp(from_torch(lambda x: torch.sin(x) * 2.0), (x,), (1.0,))
-    assert np.shape(dy) == () and dy == pytest.approx(2 * np.cos(0.3), rel=1e-15)
+    assert np.shape(dy) == () and dy == pytest.approx(2 * np.cos(0.3), rel=1e-13)
     _, (dz,) = jvp(lambda x: from_torch(lambda x: x * x)(ops.sin(x)), (x,), (1.0,))
-    assert dz == pytest.approx(np.sin(0.6), rel=1e-14)
+    assert dz == pytest.approx(np.sin(0.6), rel=1e-13)

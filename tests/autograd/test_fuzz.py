@@ -31,7 +31,7 @@ TOLERANCE = 1e-6
 
 In 2,500 programs the worst error was 1.5e-8, and the worst spread (the differences' own estimate of their accuracy)
 5e-8. The error of a wrong rule is far larger."""
-ROUNDING = 1e-15
+ROUNDING = 1e-13
 """Size of a derivative that is 0 but for rounding, as that of sin(1 - x) + sin(x - 1): programs have numbers near 1."""
 
 
@@ -174,6 +174,6 @@ def assert_close(found: Sequence[Array], expected: Sequence[Array]) -> None:
 def test_gradients_and_hessian_products_are_torchs(program: Program) -> None:
     torch = pytest.importorskip("torch", reason="torch, which the gradients are compared with, is not installed")
     (loss, first, second), (other_loss, other_first, other_second) = ours(program), torchs(torch, program)
-    assert loss == pytest.approx(other_loss, rel=1e-12, abs=1e-12)
+    assert loss == pytest.approx(other_loss, rel=1e-10, abs=1e-10)
     assert_close(first, other_first)
     assert_close(second, other_second)

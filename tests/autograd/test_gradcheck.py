@@ -104,7 +104,7 @@ def test_a_smooth_function_passes_far_below_the_tolerance(mode: Any, xy: tuple[T
     report = gradcheck(Wave.apply, xy, mode=mode)
     assert report.outcome == "passed" and len(report.comparisons) == 2
     assert all(c.error < 1e-9 and c.spread < 1e-9 and EPS[-1] < c.eps < EPS[0] for c in report.comparisons)
-    assert report.dot_product_error is not None and report.dot_product_error < 1e-14
+    assert report.dot_product_error is not None and report.dot_product_error < 1e-13
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -295,7 +295,7 @@ def test_eps_must_be_a_falling_series(eps: Any) -> None:
 
 
 def test_the_dot_product_test_compares_tangents_with_adjoints(xy: tuple[Tensor, Tensor]) -> None:
-    assert dot_product_test(Wave.apply, xy) < 1e-14
+    assert dot_product_test(Wave.apply, xy) < 1e-13
     with pytest.raises(GradcheckError, match=r"jvp and adjoint disagree: .* differ by [0-9.]+e-0[123]"):
         dot_product_test(WrongTangent.apply, xy)
     with pytest.raises(GraphError, match="WrongX has no jvp"):

@@ -23,7 +23,7 @@ def in_new_process(program: str, **environment: str) -> str:
     """The output of a program in a new process, in which the compiler was not started yet."""
     env = {**os.environ, **environment}
     done = subprocess.run(
-        [sys.executable, "-c", PRELUDE + program], env=env, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", PRELUDE + program], env=env, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -97,7 +97,7 @@ def test_settings_that_do_not_exist_are_refused(settings: str, message: str) -> 
 
 def test_an_unknown_compiler_is_refused() -> None:
     env = {**os.environ, "SIMPHYS_COMPILER": "clang"}
-    done = subprocess.run([sys.executable, "-c", PRELUDE], env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", PRELUDE], env=env, capture_output=True, text=True, timeout=600)
     assert "the kernel compiler is one of ('auto', 'quadrants', 'taichi'); found clang" in done.stderr
 
 

@@ -44,6 +44,12 @@ def test_what_is_the_same_has_the_same_fingerprint() -> None:
     assert fingerprint(make(), "f64") != fingerprint(make(), "f32")
 
 
+def test_a_source_that_was_written_since_it_was_imported_has_no_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler reads the file, where other lines may stand by now."""
+    monkeypatch.setattr("simphys.autograd.kernels.fingerprint._STARTED", 0.0)
+    assert fingerprint(make()) is None
+
+
 @no_type_check
 def variants() -> dict[str, Callable[..., Any]]:
     @ti.func

@@ -1,4 +1,4 @@
-"""Fits, graphs and rollouts leave memory, files and objects as they were. Longer: `python -m benchmarks.leaks`."""
+"""Fits, graphs and rollouts leave files and objects as they were. `python -m benchmarks.leaks` prints memory, too."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from benchmarks.leaks import WORK, find_growth
 NUMBERS = {"iterations of a fit": 200, "graphs": 400, "rollouts": 200}
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="open files and memory are read from /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="open files are read from /proc")
 @pytest.mark.parametrize("name", WORK)
 def test_what_was_done_leaves_nothing_behind(name: str) -> None:
     work, number = WORK[name][0], NUMBERS[name]
     found = find_growth(work, number)
     assert found.files == 0
     assert found.objects < number // 2  # not one for each repetition; h5py keeps some references for a while
-    assert found.memory_mb < 8
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="open files and memory are read from /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="open files are read from /proc")
 def test_a_leak_is_noticed() -> None:
     held: list[Any] = []
 

@@ -39,9 +39,10 @@ def test_a_batch_gives_what_each_value_gives_alone(tmp_path: Path, several: bool
     together, thetas = Lockstep(objective), draw_starts(objective, 4, 0)
     residuals, jacobians = together.residuals(thetas), together.jacobians(thetas)
     for place, theta in enumerate(thetas):
-        np.testing.assert_allclose(residuals[place], objective.residuals(theta), rtol=1e-12, atol=1e-12)
+        # The steps' rounding counts a hundredfold in units of the noise.
+        np.testing.assert_allclose(residuals[place], objective.residuals(theta), rtol=1e-10, atol=1e-10)
         alone = objective.jacobian(theta)
-        np.testing.assert_allclose(jacobians[place], alone, rtol=1e-10, atol=1e-10 * np.abs(alone).max())
+        np.testing.assert_allclose(jacobians[place], alone, rtol=1e-9, atol=1e-9 * np.abs(alone).max())
 
 
 def test_a_motion_that_blows_up_fails_alone(tmp_path: Path) -> None:

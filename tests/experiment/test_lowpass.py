@@ -10,6 +10,8 @@ from simphys.autograd.errors import InputError
 from simphys.autograd.proof.gradcheck import dot_product_test
 from simphys.experiment.lowpass import Lowpass, convolved, gaussian
 
+from ..helpers.rounding import assert_equal_but_for_rounding
+
 DT = 0.01
 
 
@@ -26,19 +28,19 @@ def test_it_is_the_sum_of_its_definition_and_nothing_wraps_round() -> None:
     x = np.random.default_rng(0).normal(size=(3, 40, 2))
     kernel = gaussian(4.0, DT, 40)
     both = np.concatenate([kernel[:0:-1], kernel])
-    assert both.sum() == pytest.approx(1, abs=1e-15)
+    assert both.sum() == pytest.approx(1, abs=1e-13)
     expected = np.empty_like(x)
     for b, c in np.ndindex(3, 2):
         whole = np.convolve(x[b, :, c], both)
         expected[b, :, c] = whole[len(kernel) - 1 : len(kernel) - 1 + 40]
-    np.testing.assert_allclose(convolved(x, 1, kernel), expected, atol=1e-14)
+    assert_equal_but_for_rounding(convolved(x, 1, kernel), expected, ulps=200)  # by Fourier transforms
 
 
 def test_it_is_its_own_adjoint() -> None:
     x = tensor(np.random.default_rng(1).normal(size=(2, 30, 2)), requires_grad=True)
     kernel = gaussian(5.0, DT, 30)
     assert gradcheck(lambda x: Lowpass.apply(x, 1, kernel), (x,)).outcome == "passed"
-    dot_product_test(lambda x: Lowpass.apply(x, 1, kernel), (x,), tolerance=1e-13)
+    dot_product_test(lambda x: Lowpass.apply(x, 1, kernel), (x,), tolerance=1e-12)
 
 
 def test_the_precision_stays() -> None:

@@ -10,6 +10,8 @@ from simphys.autograd.errors import InputError
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.experiment.sampling import Sample, plan
 
+from ..helpers.rounding import assert_equal_but_for_rounding
+
 POSITION, VELOCITY = 0, 1
 
 
@@ -21,15 +23,15 @@ def test_at_steps_the_states_themselves_are_given() -> None:
     x, v = series(), series(seed=1)
     made = plan(np.array([0.0, 0.5, 4.0]), [(POSITION, (2, 1)), (VELOCITY, (0, 0))], dt=0.5, steps=8)
     expected = np.stack([x.data[[0, 1, 8], 2, 1], v.data[[0, 1, 8], 0, 0]], axis=1)
-    np.testing.assert_allclose(Sample.apply(made, x, v).data, expected, rtol=0, atol=1e-15)
+    assert_equal_but_for_rounding(Sample.apply(made, x, v).data, expected)
 
 
-def test_a_straight_line_is_met_exactly() -> None:
+def test_a_straight_line_is_met() -> None:
     grid = np.arange(9) * 0.25
     line = tensor(np.broadcast_to((3.0 - 2.0 * grid)[:, None, None], (9, 1, 1)).copy())
     times = np.array([0.1, 0.33, 1.999])
     found = Sample.apply(plan(times, [(POSITION, (0, 0))], dt=0.25, steps=8), line, line)
-    np.testing.assert_allclose(found.data[:, 0], 3.0 - 2.0 * times, rtol=1e-14)
+    assert_equal_but_for_rounding(found.data[:, 0], 3.0 - 2.0 * times, size=3.0)
 
 
 def test_the_error_is_within_an_eighth_of_the_step_squared_times_the_acceleration() -> None:
@@ -49,7 +51,7 @@ def test_the_derivative_is_right_also_for_several_samples_in_one_interval() -> N
         steps=8,
     )
     gradcheck(lambda x, v: Sample.apply(made, x, v), (series(), series(seed=1)))
-    dot_product_test(lambda x, v: Sample.apply(made, x, v), (series(), series(seed=1)), tolerance=1e-13)
+    dot_product_test(lambda x, v: Sample.apply(made, x, v), (series(), series(seed=1)), tolerance=1e-12)
 
 
 def test_a_field_that_no_channel_sees_gets_no_gradient() -> None:

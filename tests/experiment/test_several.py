@@ -72,12 +72,13 @@ def test_a_batch_gives_the_losses_of_one_after_another(tmp_path: Path) -> None:
     assert make_batch(scene.experiments) is not None
     together = scene.losses(scene.rollout()).data
     alone = [part.loss(part.rollout()).item() for part in scene.experiments]
-    np.testing.assert_allclose(together, alone, rtol=1e-13)
-    assert scene.loss(scene.rollout()).item() == pytest.approx(sum(alone), rel=1e-13)
+    # The steps' rounding counts a hundredfold in units of the noise.
+    np.testing.assert_allclose(together, alone, rtol=1e-11)
+    assert scene.loss(scene.rollout()).item() == pytest.approx(sum(alone), rel=1e-11)
     assert [len(found.steps) - 1 for found in scene.rollout()] == [part.steps for part in scene.experiments]
     limited = build(tables(tmp_path), runtime={"memory": "10MB"})
     assert make_batch(limited.experiments) is None
-    np.testing.assert_allclose(limited.losses(limited.rollout()).data, alone, rtol=1e-13)
+    np.testing.assert_allclose(limited.losses(limited.rollout()).data, alone, rtol=1e-11)
 
 
 def test_the_derivatives_of_shared_and_of_own_unknowns_are_right(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import importlib
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,6 +118,10 @@ class Contract:
     quick: tuple[str, ...] = ("modes", "batches", "devices", "budgets", "derivatives", "certificates")
     """Properties whose first case stays in the quick suite."""
 
+    def cases_on_threads(self) -> list[tuple[Case, float]]:
+        """Return the cases for `threads`, each with the work [us] from which threads share a loop."""
+        return [(case, work) for case in self.threads for work in case.work_us]
+
 
 def named(trajectory: Trajectory, loss: str) -> dict[str, Tensor]:
     """Return the terms of a loss by name: the fields of the final state, and of the states along time."""
@@ -164,12 +169,11 @@ def tolerance(f64: float, f32: float) -> float:
     return f64 if runtime.real_dtype() == np.float64 else f32
 
 
-def print_checksums(module: str) -> None:
-    """Print checksums of two runs of each case for `threads` of the contract in a module, a line for each run."""
+def save_runs(module: str, folder: str) -> None:
+    """Save the results of two runs of each case for `threads` of the contract in a module, each in a file."""
     contract: Contract = importlib.import_module(module).CONTRACT
-    for case in contract.threads:
-        for work in case.work_us:
-            runtime.PARALLEL_WORK_US = work
-            for _ in range(2):
-                found = evaluate(case.system(), case.steps, **case.options)
-                print(case.name, work, [zlib.crc32(value.tobytes()) for value in found.values()])
+    for number, (case, work) in enumerate(contract.cases_on_threads()):
+        runtime.PARALLEL_WORK_US = work
+        for run in range(2):
+            found: dict[str, Any] = evaluate(case.system(), case.steps, **case.options)
+            np.savez(Path(folder) / f"{number} {run}.npz", **found)

@@ -14,7 +14,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
 from simphys.rollout.generated import engine_of
 from simphys.simulator import Model, Record, Shape
-from simphys.substep import Parameters, Row, edges, from_grid, per_element, rows, to_grid
+from simphys.substep import edges, from_grid, per_element, to_grid
 
 from .contract import System
 
@@ -115,23 +115,6 @@ def jvp_flow(a, k, s, da, dk, ds):
 
 
 @element
-def mix(a, b, k, c):
-    return a + 0.1 * k * (b - a), b + 0.1 * c * ti.sin(a)
-
-
-@mix.adjoint
-def adj_mix(a, b, k, c, adj_a, adj_b):
-    adj_k, adj_c = 0.1 * (b - a).dot(adj_a), 0.1 * ti.sin(a).dot(adj_b)
-    return (1 - 0.1 * k) * adj_a + 0.1 * c * ti.cos(a) * adj_b, 0.1 * k * adj_a + adj_b, adj_k, adj_c
-
-
-@mix.tangent
-def jvp_mix(a, b, k, c, da, db, dk, dc):
-    da_new = da + 0.1 * dk * (b - a) + 0.1 * k * (db - da)
-    return da_new, db + 0.1 * dc * ti.sin(a) + 0.1 * c * ti.cos(a) * da
-
-
-@element
 def place(x):
     return 0.7 + 0.6 * ti.sin(x)
 
@@ -193,9 +176,6 @@ Breathe = from_grid(
     breathe, offset={"r": "x"}, nodes={"u": "cloud"}, shared={"k": "k"}, results={"breath": "r"}, over="nodes"
 )
 
-MIX = Parameters(both={("a", "b"): "x"}, own={"k": "k"}, shared={"c": "c"})
-Mix = rows(state=("x",), kinds=[Row(mix, MIX, ("a", "b"), ends="ends")], over="nodes", sweeps="sweeps")
-
 
 @dataclass(frozen=True)
 class Params(Record):
@@ -236,7 +216,6 @@ class RandomModel(Model):
     calls: tuple[Call, ...]
     controls: int
     dt: float = 0.1
-    sweeps: int = 2
     spacing: float = 0.7
 
     Params = Params
@@ -283,8 +262,6 @@ def step(model: RandomModel, params: Params, state: State, control: Tensor | Non
                 vectors.append(Pull.apply(model, x, v, pick(springs, k)))
             case "flow":
                 numbers.append(Flow.apply(model, a, pick(springs, j), params.factor))
-            case "mix":
-                vectors.append(Mix.apply(model, x, pick(springs, j), params.factor))
             case "breathe":
                 here, there = Place.apply(model, x), Place.apply(model, v)
                 cloud = Puff.apply(model, pick((here, there), k), a, v)
@@ -314,10 +291,7 @@ def draw(seed: int) -> tuple[System, int]:
         Call(str(random.choice(NAMES)), tuple([int(c) for c in random.integers(0, 100, 3)]))
         for _ in range(random.integers(1, 7))
     ]
-    others = np.random.default_rng([seed, 1])  # the other draws are those of steps without rows
-    if others.random() < 0.4:
-        choices = tuple([int(c) for c in others.integers(0, 100, 3)])
-        calls.insert(int(others.integers(0, len(calls) + 1)), Call("mix", choices))
+    others = np.random.default_rng([seed, 1])  # the other draws are those of steps without a grid
     if others.random() < 0.25:
         choices = tuple([int(c) for c in others.integers(0, 100, 3)])
         calls.insert(int(others.integers(0, len(calls) + 1)), Call("breathe", choices))

@@ -149,7 +149,7 @@ def torch_functions(module: Any) -> None:
     assert torch.autograd.gradcheck(theirs, inputs)
     assert torch.autograd.gradgradcheck(theirs, inputs)
     plain, recorded = [torch.autograd.grad(theirs(*inputs)[0].sum(), inputs, create_graph=c) for c in (False, True)]
-    assert all(torch.equal(a, b) for a, b in zip(plain, recorded, strict=True))
+    assert all(torch.allclose(a, b, rtol=1e-12) for a, b in zip(plain, recorded, strict=True))
     ours = module.from_torch(lambda x, y: (torch.sin(x) * y, x * x))
     gradcheck(ours, (leaf(3), leaf(3, seed=1)), mode="projected", repeats=1)
     gradcheck(lambda *x: ours(*x)[1], (leaf(3), leaf(3, seed=1)), mode="projected", repeats=1)

@@ -15,7 +15,7 @@ from simphys.simulator import Shape
 from simphys.simulators.heat.conduction import Conduction
 from simphys.substep import function
 
-from ..helpers import beads, random_steps, sweeps
+from ..helpers import beads, random_steps
 from ..helpers.random_steps import Call, Params, State
 from ..simulators.heat.systems import PLANE, make_system
 from .sweep import Sweep, stale
@@ -77,24 +77,6 @@ def events(module: Any) -> None:
     dot_product_test(fall, inputs, tolerance=1e-11)
 
 
-def listed_rows(module: Any) -> None:
-    """Check rows in sweeps."""
-    model, params, state = sweeps.make_chain()
-
-    def solve(*inputs: Tensor) -> Any:
-        return module.Solve.apply(model, *inputs)
-
-    inputs = *state.tensors(), *params.tensors()
-    gradcheck(solve, inputs, mode="projected")
-    dot_product_test(solve, inputs, tolerance=1e-11)
-
-
-EQUIVALENT = {
-    "*_contact: s - 0.5 * u / w > 0 -> s - 0.5 * u / w >= 0": "an impulse that is exactly 0",
-    "adj_contact: 0.5 * u / w -> w / (0.5 * u)": "in the condition: the same contacts press in this motion",
-}
-
-
 def function_of_a_pattern(module: Any) -> None:
     """Check the Function that the module makes of a pattern."""
     made = module.declare(random_steps.Turn.pattern)
@@ -118,13 +100,11 @@ SWEEPS = [
     Sweep(random_steps, ("adj_stretch", "jvp_stretch"), check_of("Stretch", EDGES, ())),
     Sweep(random_steps, ("adj_pull", "jvp_pull"), check_of("Pull", VECTORS, VECTORS, EDGES)),
     Sweep(random_steps, ("adj_flow", "jvp_flow"), check_of("Flow", NUMBERS, EDGES, ())),
-    Sweep(random_steps, ("adj_mix", "jvp_mix"), check_of("Mix", VECTORS, EDGES, ())),
     Sweep(random_steps, ("adj_place", "jvp_place"), check_of("Place", VECTORS)),
     Sweep(random_steps, ("adj_puff", "jvp_puff"), check_of("Puff", VECTORS, NUMBERS, VECTORS)),
     Sweep(random_steps, ("adj_breathe", "jvp_breathe"), check_of("Breathe", VECTORS, (4, 3, 2), ())),
     Sweep(random_steps, ("adj_pull", "adj_drive", "jvp_flow"), generated),
     Sweep(beads, ("adj_*", "jvp_*"), events),
-    Sweep(sweeps, ("adj_*", "jvp_*"), listed_rows, equivalent=EQUIVALENT),
     Sweep(function, ("Substep.backward", "Substep.jvp"), function_of_a_pattern, errors=(*ERRORS, KeyError, TypeError)),
 ]
 

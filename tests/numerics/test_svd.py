@@ -15,8 +15,8 @@ STRETCH = st.floats(-3, 3).map(lambda s: round(s, 12)) | st.sampled_from([0.0, 1
 
 
 def tolerance() -> float:
-    """Tolerance: some rounding errors in the precision of this process."""
-    return 16 * float(np.finfo(runtime.real_dtype()).eps)
+    """Tolerance in the precision of this process: a dozen rotations of columns, each with some rounding errors."""
+    return 64 * float(np.finfo(runtime.real_dtype()).eps)
 
 
 def assert_decomposes(F: Array) -> None:

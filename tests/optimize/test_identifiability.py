@@ -114,9 +114,9 @@ def test_too_few_observations_give_no_standard_errors() -> None:
 
 def test_standard_errors_are_the_scatter_of_repeated_fits(from_residuals: Any) -> None:
     time = np.linspace(0, 4, 60)
-    fits, predicted = [], []
+    random, fits, predicted = np.random.default_rng(0), [], []
     for _ in range(200):
-        seen = 2 * np.exp(-0.8 * time) + 0.3 + 0.05 * RNG.standard_normal(time.size)
+        seen = 2 * np.exp(-0.8 * time) + 0.3 + 0.05 * random.standard_normal(time.size)
 
         def residuals(theta: np.ndarray, seen: np.ndarray = seen) -> np.ndarray:
             return theta[0] * np.exp(-theta[1] * time) + theta[2] - seen

@@ -67,7 +67,7 @@ def test_a_file_that_would_be_too_large_has_fewer_frames(tmp_path: Path, monkeyp
 
 def test_ffmpeg_gets_all_frames_if_it_is_installed(tmp_path: Path, no_ffmpeg: Path) -> None:
     program = no_ffmpeg / "ffmpeg"
-    program.write_text('#!/bin/bash\nwhile [ $# -gt 1 ]; do shift; done\n/bin/cat > "$1"\n')
+    program.write_text('#!/bin/sh\nwhile [ $# -gt 1 ]; do shift; done\n/bin/cat > "$1"\n')
     program.chmod(0o755)
     gif, film = plot.animation(particle_run(tmp_path / "run"), tmp_path / "motion.gif")
     with Image.open(gif) as image:
@@ -78,7 +78,7 @@ def test_ffmpeg_gets_all_frames_if_it_is_installed(tmp_path: Path, no_ffmpeg: Pa
 
 def test_an_ffmpeg_that_fails_leaves_the_gif(tmp_path: Path, no_ffmpeg: Path) -> None:
     program = no_ffmpeg / "ffmpeg"
-    program.write_text("#!/bin/bash\nexit 1\n")
+    program.write_text("#!/bin/sh\nexit 1\n")
     program.chmod(0o755)
     assert plot.animation(particle_run(tmp_path / "run"), tmp_path / "motion.gif") == [tmp_path / "motion.gif"]
     assert not (tmp_path / "motion.mp4").exists()

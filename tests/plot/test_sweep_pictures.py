@@ -75,5 +75,5 @@ def test_identified_values_are_drawn_about_their_truth() -> None:
     one, other = sweep_figures(columns, [], [])["truth"].axes
     for axes, shown, truth in ((one, values, 1.05), (other, values - varied, 0.0)):
         assert sum([patch.get_height() for patch in axes.patches]) == 4  # type: ignore[attr-defined]
-        assert [line.get_xdata()[0] for line in axes.lines] == [truth, np.nanmean(shown)]  # type: ignore[index]
+        assert [line.get_xdata()[0] for line in axes.lines] == pytest.approx([truth, np.nanmean(shown)])  # type: ignore[index]
     assert (one.get_xlabel(), other.get_xlabel()) == ("a", "b, less its truth")

@@ -6,6 +6,7 @@ import errno
 import os
 import random
 import resource
+import select
 import signal
 import subprocess
 import time
@@ -22,6 +23,13 @@ from simphys.record import Recorder, Recording
 
 def row(k: int) -> np.ndarray:
     return np.sin(k + np.arange(50.0))
+
+
+def receive(reader: int) -> bytes:
+    """Read a message of 8 bytes from a pipe, empty when all who write to it have ended."""
+    ready, _, _ = select.select([reader], [], [], 300)
+    assert ready, "neither a message nor an end"
+    return os.read(reader, 8)
 
 
 def open_run(folder: Path, **options: bool) -> Recorder:
@@ -55,11 +63,11 @@ def test_a_killed_run_is_readable_holds_what_was_flushed_and_can_be_resumed(tmp_
             finally:
                 os._exit(1)
         os.close(writer)
-        reported = os.read(reader, 8)
+        reported = receive(reader)
         time.sleep(random.uniform(0.0, 0.1))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        while more := os.read(reader, 8):
+        while more := receive(reader):
             reported = more
         os.close(reader)
         recording = Recording(tmp_path)
@@ -109,7 +117,7 @@ def test_a_kill_at_any_call_to_the_disk_is_survived(tmp_path: Path) -> None:
                 os._exit(2)
         os.close(writer)
         reported = 0
-        while message := os.read(reader, 8):
+        while message := receive(reader):
             reported = int.from_bytes(message)
         os.close(reader)
         _, status = os.waitpid(child, 0)

@@ -115,7 +115,8 @@ def test_values_and_gradients_are_those_of_nested_steps(batch: int, budget: bool
         found.append([sizes.data, *[x.grad.data for x in inputs if x.grad is not None]])
         assert len(found[-1]) == 5
     for nested, fused in zip(*found, strict=True):
-        np.testing.assert_allclose(fused, nested, rtol=1e-14, atol=1e-15)
+        # The size is squared in each step, which doubles its relative error: rounding ends at 2^6 times as much.
+        np.testing.assert_allclose(fused, nested, rtol=1e-12, atol=1e-13)
 
 
 def test_adjoint_and_tangent_are_right() -> None:

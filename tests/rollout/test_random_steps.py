@@ -80,7 +80,7 @@ def test_draws_hold_all_kinds_of_steps() -> None:
     """Otherwise the test above would prove less than it says."""
     systems = [draw(seed)[0] for seed in range(PROGRAMS)]
     assert {call.name for system in systems for call in system.model.calls} == {
-        *("turn", "tilt", "drive", "stretch", "pull", "flow", "mix", "breathe", "add")
+        *("turn", "tilt", "drive", "stretch", "pull", "flow", "breathe", "add")
     }
     assert any([system.batched() for system in systems]) and any([s.control is not None for s in systems])
     assert {system.model.dim for system in systems} == {1, 2, 3}

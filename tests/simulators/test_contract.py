@@ -10,6 +10,7 @@ import functools
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,9 @@ from .smoke.contract import CONTRACT as SMOKE
 from .sph.contract import CONTRACT as SPH
 from .wave.contract import CONTRACT as WAVE
 from .wave.shallow.contract import CONTRACT as SHALLOW
+
+PATIENCE = 60.0
+"""Time [s] for a second thread to be refused."""
 
 CONTRACTS = {
     "billiards": BILLIARDS,
@@ -99,9 +103,10 @@ def compare_beside_a_second_thread(case: Case) -> None:
     for mode in ("nested", "fused"):
         quiet = evaluate(system, case.steps, loss, mode=mode)
         with Intruder(functools.partial(evaluate, system, case.steps, loss, mode=mode)) as intruder:
-            for _ in range(20):
+            end = time.monotonic() + PATIENCE
+            while True:
                 assert_same(evaluate(system, case.steps, loss, mode=mode), quiet, 0.0)
-                if intruder.refused:
+                if intruder.refused or time.monotonic() > end:
                     break
         assert intruder.refused and not intruder.other
     assert is_grad_enabled()
@@ -120,7 +125,7 @@ def test_fused_and_nested_agree_on_any_device(case: Case, monkeypatch: pytest.Mo
 
 def compare_batch(case: Case, rounding: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare a fused rollout with nested steps and with its members, by the kernels for large systems, too."""
-    fused = compare_members(case, rounding, case.members)
+    fused = compare_members(case, rounding, None if case.members is None else max(case.members, rounding))
     if case.large is not None:
         case.large(monkeypatch)
         assert_same(compare_members(case, rounding, None if case.members is None else rounding), fused, rounding)
@@ -266,22 +271,30 @@ THREADS = """
 import sys
 from simphys.autograd import runtime
 runtime.init(threads=int(sys.argv[1]), precision="f64")
-from tests.helpers.contract import print_checksums
-print_checksums(sys.argv[2])
+from tests.helpers.contract import save_runs
+save_runs(*sys.argv[2:])
 """
 
 
 @pytest.mark.parametrize("simulator", [name for name, contract in CONTRACTS.items() if contract.threads])
-def test_neither_a_second_run_nor_the_number_of_threads_changes_a_bit(simulator: str) -> None:
+def test_neither_a_second_run_nor_the_number_of_threads_changes_a_result(simulator: str, tmp_path: Path) -> None:
+    """Not by a bit, unless loops on one thread and on several are compiled apart: these differ by rounding."""
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     folder = "wave.shallow" if simulator == "shallow" else simulator
-    printed = []
-    for threads in (1, 3):
-        command = [sys.executable, "-P", "-c", THREADS, str(threads), f"tests.simulators.{folder}.contract"]
+    for threads in ("1", "3"):
+        (tmp_path / threads).mkdir()
+        command = [sys.executable, "-P", "-c", THREADS, threads, f"tests.simulators.{folder}.contract"]
+        command.append(str(tmp_path / threads))
         done = subprocess.run(command, env=environment, cwd=root, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        printed.append(done.stdout.splitlines())
-    assert len(printed[0]) == 2 * sum(len(case.work_us) for case in CONTRACTS[simulator].threads)
-    assert printed[0][::2] == printed[0][1::2]
-    assert printed[0] == printed[1]
+
+    def load(threads: str, name: str) -> Result:
+        with np.load(tmp_path / threads / name) as saved:
+            return dict(saved)
+
+    for number, (case, _) in enumerate(CONTRACTS[simulator].cases_on_threads()):
+        first = load("1", f"{number} 0.npz")
+        assert_same(load("1", f"{number} 1.npz"), first, 0.0)
+        assert_same(load("3", f"{number} 1.npz"), load("3", f"{number} 0.npz"), 0.0)
+        assert_same(load("3", f"{number} 0.npz"), first, 0.0 if case.options.get("deterministic") else case.tolerance)

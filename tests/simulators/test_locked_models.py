@@ -53,5 +53,6 @@ def test_a_model_does_not_share_the_arrays_that_it_is_given() -> None:
     chain = Chain(ends)
     ends[0] = 9
     assert chain.ends.tolist() == [0, 1, 2, 3]
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(ValueError):
         chain.ends[0] = 9
+    assert chain.ends.tolist() == [0, 1, 2, 3]

@@ -145,7 +145,7 @@ def test_values_and_gradients_are_those_of_nested_steps(cheap: bool, batch: int,
         found.append([sizes.data, *[x.grad.data for x in inputs if x.grad is not None]])
         assert len(found[-1]) == 5
     for nested, fused in zip(*found, strict=True):
-        np.testing.assert_allclose(fused, nested, rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(fused, nested, rtol=1e-11, atol=1e-13)  # sizes grow, and rounding with them
 
 
 @pytest.mark.parametrize("cheap", [False, True], ids=["stored", "computed again"])

@@ -40,7 +40,7 @@ def record(model: Model, step: Callable[..., Any], *, controlled: bool) -> Recor
     """Record a model's step, once. Errors: NotDeclared for a step that is not made of declared sub-steps."""
     table = memo(model).setdefault("recorded steps", {})
     key = (step, controlled, runtime.real_dtype())  # constant arrays have the precision in force
-    if key not in table:
+    if key not in table or not table[key].program.is_current:
         prologue, program = split_prologue(record_step(model, step, controlled=controlled))
         table[key] = Recorded(type(model).__name__, prologue, program, find_carried(program))
     found: Recorded = table[key]

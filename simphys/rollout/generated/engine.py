@@ -16,8 +16,8 @@ from simphys.simulator import Array, Arrays, Engine, Model
 from simphys.substep.program import Program, Value
 
 from .arrays import as_elements, make_rows, make_zeros, put_first_row, read_rows, to_device
-from .kernels import FINISHED, ONCE, PROBE, Loops
-from .memory import ARRAY, Layout, Variant
+from .kernels import Loops
+from .memory import ARRAY, FINISHED, ONCE, PROBE, Layout, Variant
 from .plan import Recorded
 from .repeated import Launch, Launches, RepeatedLaunch
 from .stages import Call, Stage

@@ -26,21 +26,10 @@ from simphys.substep.text import (
     uses_name,
 )
 
-from .memory import ARRAY, Layout, Variant
+from .memory import ARRAY, COUNTS, FINISHED, LAUNCH, ONCE, PROBE, Layout, Variant, require_names
 from .packing import Packing, pack
 from .passes import Pass
 from .registers import Unrolled, unroll
-
-LAUNCH = {"first": "i32", "begin": "i32", "end": "i32"}
-"""Arguments that change from launch to launch: the step of the segment's first row, and the rows to go through."""
-
-
-FINISHED = "finished"
-"""Array with the row that each batch member has come to."""
-PROBE = "probe"
-"""Rounds of a loop that shows whether the driver still lets loops go to their ends."""
-ONCE = "once"
-"""The number 1, which the compiler does not know: what stands in a loop of so many rounds is a step by itself."""
 
 
 @dataclass(frozen=True)
@@ -111,10 +100,9 @@ def build_kernel(
     relations = {n: array for n, array in sorted(run.scope.relations.items(), key=_name) if uses_name(body, n)}
     integers = find_integers(run, layout)
     used = [array for array in layout.elements if uses_name(body, f"{ARRAY}{array}")]
-    others = [
-        n for n in ("rows", "dense_rows", "steps", "members", "tasks", "pieces", PROBE, ONCE) if uses_name(body, n)
-    ]
+    others = [n for n in COUNTS if uses_name(body, n)]
     integers = {n: size for n, size in sorted(integers.items()) if uses_name(body, n)}
+    require_names(layout, {*relations, *numbers, *integers})
     parameters = {
         **{f"{ARRAY}{array}": f"array_{element_name(layout.elements[array])}" for array in used},
         **{name: index_type(array) for name, array in relations.items()},

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from simphys.autograd.errors import InputError
 from simphys.simulator import Shape
 from simphys.substep.action import Place, Slot, element_name
 from simphys.substep.program import Program, Value
@@ -16,6 +17,18 @@ from .passes import Pass
 
 ARRAY = "m_"
 """Prefix of the names of arrays in the text, which no other names have."""
+LAUNCH = {"first": "i32", "begin": "i32", "end": "i32"}
+"""Arguments that change from launch to launch: the step of the segment's first row, and the rows to go through."""
+
+
+FINISHED = "finished"
+"""Array with the row that each batch member has come to."""
+PROBE = "probe"
+"""Rounds of a loop that shows whether the driver still lets loops go to their ends."""
+ONCE = "once"
+"""The number 1, which the compiler does not know: what stands in a loop of so many rounds is a step by itself."""
+COUNTS = ("rows", "dense_rows", "steps", "members", "tasks", "pieces", PROBE, ONCE)
+"""Numbers that an engine gives its kernels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +125,18 @@ def lay_out(
     return layout
 
 
+def require_names(layout: Layout, others: Collection[str]) -> None:
+    """Raise InputError if an array has the name of another argument of kernels: of a count, or one of these."""
+    for name in layout.elements:
+        if name in others or name in COUNTS or name == FINISHED:
+            raise _refuse_name(name)
+
+
+def _refuse_name(name: str) -> InputError:
+    constraint = "fields and results of sub-steps have other names than the arguments of a generated engine"
+    return InputError(f"step, `{name}`", constraint, name, "Rename the field, or the result.")
+
+
 def _size(layout: Layout, name: str, slot: Slot) -> str:
     layout.sizes[f"size_{name}"] = slot.memory_count
     return f"size_{name}"
@@ -162,6 +187,8 @@ def place_rest(layout: Layout, run: Pass, variant: Variant) -> None:
                 count *= next(g.domain.size for g in run.groups if g.domain.name == slot.over)
             kind = "sums" if slot.kind == "sum" else "work"
             array = "_".join([kind, *([] if slot in looped else ["host"]), element_name(slot.memory_element)])
+            if array in layout.elements and array not in layout.parts:
+                raise _refuse_name(array)
             start = layout.parts.get(array, 0)
             name = _unused_name(str(slot), layout)
             layout.parts[array], layout.starts[name] = start + count, start

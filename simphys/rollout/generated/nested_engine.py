@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simphys.autograd import Tensor, enable_grad, grad, is_grad_enabled, linearize, no_grad, tensor
+from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Arrays, Model
 from simphys.simulator.array_engine import ArrayEngine
 
@@ -36,6 +37,7 @@ class NestedEngine(ArrayEngine):
     ) -> None:
         super().__init__(model, params, control, **options)
         self._step = step
+        self._proven = False  # that all gradients of a step go to its own inputs
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
         shapes = [*self.model.state_shapes().values(), *self.model.param_shapes().values()]
@@ -72,6 +74,9 @@ class NestedEngine(ArrayEngine):
         outputs = [getattr(result, name) for name in moving]
         seeds = [tensor(adjoint[name]) for name in moving]
         wanted = {name: leaf for name, leaf in leaves.items() if leaf.requires_grad}
+        if not self._proven:
+            _require_known_leaves(outputs, leaves.values())
+            self._proven = True
         found = dict(zip(wanted, grad(outputs, list(wanted.values()), seeds, allow_unused=True), strict=True))
         state = {name: np.zeros_like(values) for name, values in adjoint.items()}
         for name, gradient in found.items():
@@ -129,3 +134,20 @@ class NestedEngine(ArrayEngine):
     def _make_params(self, member: int, moving: Collection[str]) -> dict[str, Tensor]:
         """Make the parameters of a member; gradients flow to those that are `moving`."""
         return {n: tensor(values[member], requires_grad=n in moving) for n, values in self.params.items()}
+
+
+def _require_known_leaves(outputs: list[Tensor], leaves: Collection[Tensor]) -> None:
+    """Raise InputError if a gradient of a step's results would go to a Tensor from outside the step."""
+    known = {id(leaf) for leaf in leaves}
+    seen: set[int] = set()
+    open_nodes = [output.grad_fn for output in outputs]
+    while open_nodes:
+        node = open_nodes.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        variable = getattr(node, "variable", None)
+        if variable is not None and id(variable) not in known:
+            constraint = "a Tensor that the step takes from outside requires no gradient"
+            raise InputError("step", constraint, repr(variable), "Make it a field of Params, or use x.detach().")
+        open_nodes += [following for following, _ in node.next_functions]

@@ -79,9 +79,10 @@ class Prologue:
 def split_prologue(program: Program) -> tuple[Prologue, Program]:
     """Split a program into its prologue and the program of each step, in which the results count as parameters."""
     fixed: set[Value] = {*program.params.values()}
+    state = set(program.result.values())  # a field of the new state is written in each step
     ops = []
     for op in program.ops:
-        if all([value in fixed or not value.varies for value in op.values()]):
+        if all([value in fixed or not value.varies for value in op.values()]) and state.isdisjoint(op.outputs):
             ops.append(op)
             fixed |= set(op.outputs)
     results = {value.name: value for op in ops for value in op.outputs}

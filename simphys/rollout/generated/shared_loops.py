@@ -19,8 +19,8 @@ from simphys.substep.action import Place, Slot, element_name
 from simphys.substep.schedule import Group
 from simphys.substep.text import acts_on_whole, index_type, keeps_order, launch_lines, make_kernel, uses_name
 
-from .kernels import LAUNCH, Loops, expand_time, find_integers
-from .memory import ARRAY, Layout, Variant
+from .kernels import Loops, expand_time, find_integers
+from .memory import ARRAY, LAUNCH, Layout, Variant, require_names
 from .packing import Packing
 from .passes import Pass
 
@@ -121,6 +121,7 @@ def _compile(name: str, chunk: Chunk, run: Pass, layout: Layout, variant: Varian
     body, places = chunk.body, chunk.places
     relations = _in_order(body, run.scope.relations)
     integers = find_integers(run, layout)
+    require_names(layout, {*run.scope.relations, *run.scope.numbers, *integers})
     starts: dict[str, tuple[str, str]] = {}
     for place, array in places.named.items():
         for part, variable in (("start", ""), ("step", "t"), ("member", "member"), ("first", "first")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -50,6 +51,23 @@ def table_of(spec: dict[str, Any]) -> bytes:
     return (Path(spec["folder"]) / "table.csv").read_bytes()
 
 
+def assert_same_table(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Compare the tables of two sweeps: numbers but for rounding, reasons by their words, folders by their names."""
+    one, other = [SweepTable.read(spec["folder"]) for spec in (found, expected)]
+    assert one.names == other.names and len(one) == len(other)
+    for name in one.names:
+        ours, theirs = one.column(name), other.column(name)
+        if name == "folder":
+            assert [Path(each).name for each in ours] == [Path(each).name for each in theirs]
+        elif name == "reason":
+            for one_reason, other_reason in zip(ours, theirs, strict=True):
+                assert re.findall("[a-z]{2,}", one_reason) == re.findall("[a-z]{2,}", other_reason)
+        elif ours.dtype.kind == "f":
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12, err_msg=name)
+        else:
+            assert ours.tolist() == theirs.tolist(), name
+
+
 def test_members_are_all_combinations_and_rows_hold_what_came_out(scene: Path) -> None:
     spec = tables(scene)
     table = sweep(spec)
@@ -77,15 +95,14 @@ def test_a_fit_and_a_gradient_have_the_unknowns_of_their_scene(tmp_path: Path) -
     assert abs(slopes[0]) > abs(slopes[1]) > 0
 
 
-def test_an_assessment_has_a_verdict_on_each_criterion_and_the_same_bits_again(tmp_path: Path) -> None:
+def test_an_assessment_has_a_verdict_on_each_criterion_and_the_same_numbers_again(tmp_path: Path) -> None:
     spec = tables(oscillator_file(tmp_path), do="assess", grid={"geometry.anchors.0.stiffness": [30.0, 35.0]})
     table = sweep(spec)
     assert table.count("done") == 2 and list(table.column("verdict on misfit")) == ["passed", "passed"]
     assert "verdict on recovery" in table.results and "verdict on starts tried" in table.results
-    first = table_of(spec).replace(b"sweep/members", b"")
-    sweep({**spec, "folder": str(tmp_path / "again")})
-    again = (tmp_path / "again" / "table.csv").read_bytes().replace(b"again/members", b"")
-    assert first == again
+    again = {**spec, "folder": str(tmp_path / "again")}
+    sweep(again)
+    assert_same_table(again, spec)
 
 
 def test_the_page_of_a_sweep_is_made_from_its_folder_alone(scene: Path) -> None:
@@ -162,7 +179,7 @@ def test_samples_depend_on_their_seed_alone(scene: Path) -> None:
 
 
 @pytest.mark.parametrize("do", ["run", "gradient"])
-def test_members_that_share_launches_have_the_bits_that_they_have_alone(
+def test_members_that_share_launches_have_the_results_that_they_have_alone(
     tmp_path: Path, do: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of them has no drag, and other kernels; one is no valid scene; one blows up."""
@@ -176,15 +193,16 @@ def test_members_that_share_launches_have_the_bits_that_they_have_alone(
         return stack(setups)
 
     monkeypatch.setattr(batches, "stack", noted)
-    tables_found = []
+    done = []
     for folder, together, most in (("alone", 1, 1), ("launch", None, 8), ("three", 3, 3)):
         spec = tables(path, folder, do=do, grid=grid, engine={"kind": "serial", "together": together})
         launches.clear()
         table = sweep(spec)
         assert table.count("done") == 5 and table.count("failed") == 7
         assert max(launches) == most
-        tables_found.append(table_of(spec).replace(spec["folder"].encode(), b"FOLDER"))
-    assert tables_found[0] == tables_found[1] == tables_found[2]
+        done.append(spec)
+    assert_same_table(done[1], done[0])
+    assert_same_table(done[2], done[0])
 
 
 def test_a_launch_has_as_many_members_as_fit_into_memory(scene: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,11 +231,11 @@ def test_a_member_with_many_slopes_has_their_norm_in_the_table_and_all_in_a_file
     assert gradient.shape == (20,) and np.linalg.norm(gradient) == table.column("|d loss / d start|")[1] > 0
 
 
-def test_processes_give_the_bits_of_one_process(scene: Path) -> None:
+def test_processes_give_the_results_of_one_process(scene: Path) -> None:
     one, other = tables(scene), tables(scene, "others", engine={"kind": "processes", "workers": 2})
     sweep(one)
     sweep(other)
-    assert table_of(one).replace(one["folder"].encode(), other["folder"].encode()) == table_of(other)
+    assert_same_table(other, one)
 
 
 def test_workers_that_are_killed_lose_no_member(scene: Path) -> None:
@@ -240,7 +258,7 @@ def test_workers_that_are_killed_lose_no_member(scene: Path) -> None:
     finally:
         engine.shutdown()
     assert killed >= 3 and table.count("done") == 12
-    assert table_of(spec).replace(spec["folder"].encode(), quiet["folder"].encode()) == table_of(quiet)
+    assert_same_table(spec, quiet)
 
 
 def test_two_sweeps_at_once_do_no_member_twice(scene: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,7 +293,7 @@ def test_a_cluster_gives_the_same_table(scene: Path, engine: dict[str, Any], pac
     one, other = tables(scene, grid=grid), tables(scene, "cluster", grid=grid, engine=engine)
     sweep(one)
     sweep(other)
-    assert table_of(one).replace(one["folder"].encode(), other["folder"].encode()) == table_of(other)
+    assert_same_table(other, one)
 
 
 @pytest.mark.parametrize(

@@ -48,5 +48,7 @@ def test_the_jacobian_by_tangents_is_that_by_adjoints() -> None:
 
 
 def test_the_shipped_recording_is_what_the_script_makes(tmp_path: Path) -> None:
+    """Another processor may round the last digit otherwise."""
     subprocess.run([sys.executable, str(FOLDER / "make_recordings.py"), str(tmp_path)], check=True)
-    assert (tmp_path / "carom.txt").read_text() == (FOLDER / "carom.txt").read_text()
+    made, shipped = [np.loadtxt(folder / "carom.txt", comments="%") for folder in (tmp_path, FOLDER)]
+    np.testing.assert_allclose(made, shipped, rtol=0, atol=1.1e-5)

@@ -111,7 +111,7 @@ def test_an_invalid_time_is_all_that_is_wrong() -> None:
 
 def test_matrices_along_an_axis_must_fit_into_memory() -> None:
     with pytest.raises(ConfigError, match=r"grid\.cells\.0: what it counts must fit into the free memory"):
-        from_dict(sections(grid={**sections()["grid"], "cells": [500_000, 30]}))
+        from_dict(sections(grid={**sections()["grid"], "cells": [1_500_000, 30]}))
 
 
 @pytest.mark.parametrize(

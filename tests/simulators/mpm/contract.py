@@ -39,7 +39,9 @@ CONTRACT = Contract(
     modes=tuple([Case(name, made, STEPS, TOLERANCE) for name, made in SYSTEMS.items()]),
     batches=(
         *[
-            Case(f"{name}, all", functools.partial(made, batch=2), STEPS, TOLERANCE, losses=("final",), members=0.0)
+            Case(
+                f"{name}, all", functools.partial(made, batch=2), STEPS, TOLERANCE, losses=("final",), members=TOLERANCE
+            )
             for name, made in SYSTEMS.items()
         ],
         *[

@@ -14,6 +14,8 @@ from simphys.autograd.errors import InputError
 from simphys.experiment.scene import Scene, build_scene
 from simphys.scenefile import from_dict
 
+from ...helpers.rounding import assert_equal_but_for_rounding
+
 ELASTIC = {"density": 1.0, "young_modulus": 100.0, "poisson_ratio": 0.3, "per_cell": 2}
 
 
@@ -39,7 +41,8 @@ def test_a_motion_is_recorded_except_for_empty_fields(tmp_path: Path) -> None:
     scene = thrown(tmp_path / "run")
     run = simphys.simulate(scene)
     motion = scene.rollout()
-    np.testing.assert_array_equal(run["particles/nodes/position/value"], motion.position.data[::4])
+    recorded = run["particles/nodes/position/value"]  # by kernels without gradients, which are compiled apart
+    assert_equal_but_for_rounding(recorded, motion.position.data[::4], ulps=40 * 20)
     assert run.keys("fields") == ["affine", "deformation"]
     np.testing.assert_array_equal(run["particles/nodes/group"], np.repeat([0, 1], 100))
 

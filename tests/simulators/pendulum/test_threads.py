@@ -16,4 +16,4 @@ def test_members_are_shared_out_among_threads(kind: str, integrator: str, monkey
     serial = evaluate(system, STEPS)
     monkeypatch.setattr(runtime, "parallel", lambda _: True)
     # Kernels with and without a loop over threads are compiled apart: some processors round a sum otherwise in one.
-    assert_same(evaluate(system, STEPS), serial, 1e-13)
+    assert_same(evaluate(system, STEPS), serial, 1e-12)

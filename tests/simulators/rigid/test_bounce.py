@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 import simphys
 from simphys.autograd import tensor
 from simphys.experiment.scene import Scene
@@ -38,5 +40,7 @@ def test_it_bounces_three_times_and_no_gradient_is_one_sided() -> None:
 
 
 def test_the_shipped_recording_is_what_the_script_makes(tmp_path: Path) -> None:
+    """Another processor may round the last digit otherwise, which is 1e-4 of the angle [degrees]."""
     subprocess.run([sys.executable, str(FOLDER / "make_recordings.py"), str(tmp_path)], check=True)
-    assert (tmp_path / "bounce.txt").read_text() == (FOLDER / "bounce.txt").read_text()
+    made, shipped = [np.loadtxt(folder / "bounce.txt", comments="%") for folder in (tmp_path, FOLDER)]
+    assert (abs(made - shipped) < [1e-9, 1.1e-5, 1.1e-5, 1.1e-4]).all()

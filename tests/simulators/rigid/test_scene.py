@@ -13,6 +13,8 @@ from simphys.scenefile import ConfigError, from_dict
 from simphys.simulators.rigid import WORLD, Box, Capsule, Joint, Plane, RigidBodies, Sphere, Spring
 from simphys.simulators.rigid.solids import fill_shapes
 
+from ...helpers.rounding import assert_equal_but_for_rounding
+
 
 def sections(**changed: Any) -> dict[str, Any]:
     """Return a scene of a box on the ground and a ball above it, in the plane; runtime as in this process."""
@@ -50,8 +52,8 @@ def test_bodies_become_a_model_with_masses_of_their_shapes() -> None:
     expected = RigidBodies(2, 0.01, ((Box((0.2, 0.1)),), (Sphere(0.1),)), planes=(Plane((0.0, 1.0)),))
     assert scene.model == expected
     mass = 10 * np.pi * 0.01
-    np.testing.assert_allclose(scene.params.mass.data, [1.5, mass], rtol=1e-14)
-    np.testing.assert_allclose(scene.params.inertia.data, [[1.5 * 0.05 / 3], [mass * 0.01 / 2]], rtol=1e-14)
+    assert_equal_but_for_rounding(scene.params.mass.data, [1.5, mass])
+    assert_equal_but_for_rounding(scene.params.inertia.data, [[1.5 * 0.05 / 3], [mass * 0.01 / 2]])
     np.testing.assert_array_equal(scene.params.friction.data, [0.5, 0.5])
     np.testing.assert_array_equal(scene.state.position.data, [[0.0, 0.1], [0.1, 0.5]])
     assert not scene.state.velocity.data.any() and scene.bodies is not None and scene.bodies.own == 2
@@ -88,11 +90,11 @@ def test_anchors_and_axes_of_the_world_are_seen_from_both_bodies() -> None:
     springs = [{"a": 0, "anchor_a": [0.0, 0.2], "anchor_b": [0.0, 1.2], "stiffness": 5.0}]
     scene = build_scene(from_dict({**turned, "joints": joints, "springs": springs}))
     first, second = scene.model.joints
-    np.testing.assert_allclose(first.anchor_a, [-0.2, 0.1], atol=1e-15)
-    np.testing.assert_allclose(first.anchor_b, [0.0, 0.2], atol=1e-15)
+    assert_equal_but_for_rounding(first.anchor_a, [-0.2, 0.1], size=1.0)
+    assert_equal_but_for_rounding(first.anchor_b, [0.0, 0.2], size=1.0)
     np.testing.assert_allclose(first.relative, [-np.pi / 2])
     assert first.motor and not second.motor and second.b == WORLD
-    np.testing.assert_allclose(second.axis, [0.0, -1.0], atol=1e-15)
+    assert_equal_but_for_rounding(second.axis, [0.0, -1.0])
     np.testing.assert_allclose(second.anchor_b, [0.1, 0.5])
     assert scene.model.springs == (Spring(0, WORLD, (0.0, 0.1), (0.0, 1.2)),)
     assert scene.params.spring_length.data == [1.0] and scene.params.joint_damping.data.tolist() == [0.2, 0.0]

@@ -13,6 +13,8 @@ from simphys.simulator import Array
 from simphys.simulators.smoke import project
 from simphys.simulators.smoke.model import Smoke
 
+from ...helpers.rounding import assert_equal_but_for_rounding
+
 P, C, O, I = "periodic", "closed", "open", "inflow"  # noqa: E741
 STAGGERED = [
     ((20, 18), (P, P, P, P)),
@@ -96,7 +98,7 @@ def test_fourier_leaves_no_divergence_on_either_grid(cells: tuple[int, ...]) -> 
         model = model_of(cells, (P,) * 2 * len(cells), grid=grid, projection="fft")
         velocity = some(model)
         projected = project.forward(model, velocity)
-        assert abs(divergence(model, projected)).max() < 1e-13
+        assert abs(divergence(model, projected)).max() < 1e-12
         np.testing.assert_allclose((projected * (velocity - projected)).sum(), 0, atol=1e-11)  # orthogonal
 
 
@@ -156,7 +158,7 @@ def test_jacobi_does_the_sweeps_of_stable_fluids() -> None:
     for _ in range(6):
         p = (div + roll(p, 1, 0) + roll(p, -1, 0) + roll(p, 1, 1) + roll(p, -1, 1)) / 4
     expected = [u - 0.5 * (roll(p, -1, 0) - roll(p, 1, 0)), v - 0.5 * (roll(p, -1, 1) - roll(p, 1, 1))]
-    np.testing.assert_allclose(project.forward(model, velocity), expected, atol=1e-15)
+    assert_equal_but_for_rounding(project.forward(model, velocity), np.stack(expected), ulps=64)
 
 
 @pytest.mark.gpu
@@ -202,4 +204,4 @@ def test_the_result_may_overwrite_the_input() -> None:
         for run in (project.forward, project.pull, project.push):
             expected, place = run(model, velocity), velocity.copy()
             assert run(model, place, out=place) is place
-            np.testing.assert_array_equal(place, expected)
+            assert_equal_but_for_rounding(place, expected)

@@ -1,4 +1,7 @@
-"""Rollouts of waves within a memory budget: stored states, states recomputed backward in time, and no states."""
+"""Rollouts of waves within a memory budget: stored states, states recomputed backward in time, and no states.
+
+Where results are compared to the bit, all plans launch the same compiled kernels, with the same inputs.
+"""
 
 from __future__ import annotations
 

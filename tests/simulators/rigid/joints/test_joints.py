@@ -147,14 +147,15 @@ def test_joints_motors_and_damping_change_no_momentum(dim: int) -> None:
     _, params, (x, q, v, w) = driven_chain(dim)
     m, moments = params.mass.data, params.inertia.data
     momentum = (m[:, None] * v).sum(axis=1)
-    np.testing.assert_allclose(momentum, np.broadcast_to(momentum[0], momentum.shape), rtol=0, atol=1e-13)
+    # Roundings of 300 steps add up.
+    np.testing.assert_allclose(momentum, np.broadcast_to(momentum[0], momentum.shape), rtol=0, atol=1e-12)
     if dim == 2:
         angular = (m * (x[..., 0] * v[..., 1] - x[..., 1] * v[..., 0]) + (moments * w)[..., 0]).sum(axis=1)
     else:
         turns = Rotation.from_quat(np.roll(q, -1, axis=-1).reshape(-1, 4))
         of_turns = turns.apply(np.tile(moments, (len(x), 1)) * turns.inv().apply(w.reshape(-1, 3).copy()))
         angular = (m[:, None] * np.cross(x, v) + of_turns.reshape(x.shape)).sum(axis=1)
-    np.testing.assert_allclose(angular, np.broadcast_to(angular[0], angular.shape), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(angular, np.broadcast_to(angular[0], angular.shape), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("dim", [2, 3])

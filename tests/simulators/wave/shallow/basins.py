@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simphys.autograd import Tensor, runtime, tensor
+from simphys.autograd import Tensor, tensor
 from simphys.simulators.wave.shallow import Params, ShallowWater, State
 
 NAMES = (*State.names(), *Params.names())
@@ -54,8 +54,3 @@ def unpacked(*tensors: Tensor) -> tuple[Params, State]:
 def random_leaf(*shape: int, seed: int = 0) -> Tensor:
     """Draw random numbers that require a gradient."""
     return tensor(np.random.default_rng(seed).uniform(-1, 1, shape), requires_grad=True)
-
-
-def tolerance(f64: float, f32: float) -> float:
-    """Choose the tolerance for the precision of this process."""
-    return f64 if runtime.real_dtype() == np.float64 else f32

@@ -1,0 +1,190 @@
+"""Each guard of steps and sub-steps against what would be silently wrong is needed: its test fails without it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simphys.numerics import dependencies, vanishing, writes
+from simphys.rollout.generated import memory, nested_engine, prologue, record
+from simphys.substep import function, pattern, relation, trace
+from simphys.substep.edges import Edges
+from simphys.substep.operation import Operation
+from simphys.substep.operation import _apart as apart
+from simphys.substep.per_element import PerElement
+from simphys.substep.record import _require_names
+
+from ..numerics import test_reading_of_sources as of_sources
+from ..rollout import test_steps_of_users as of_steps
+from ..substep import test_arrays_that_do_not_fit as of_arrays
+from .guards import Guard, is_noticed, run_test
+
+SOURCES = [
+    Guard(
+        "captured numbers",
+        vanishing.find_vanishing,
+        "{name for name, _ in assignments}",
+        "{node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}",
+        of_sources.test_a_captured_number_does_not_vanish_and_a_zero_does,
+    ),
+    Guard(
+        "what calls write",
+        writes._targets,
+        "if target is None:",
+        "if True:\n        return []\n    if target is None:",
+        of_sources.test_a_result_vanishes_only_with_all_that_it_is_made_of,
+        (of_sources.helped,),
+    ),
+    Guard(
+        "what decides on a break",
+        dependencies._conditions_of_jumps,
+        "if any(map(_is_jump, ast.walk(part)))",
+        "if False",
+        of_sources.test_a_result_depends_on_what_decides_how_far_a_function_runs,
+        (of_sources.breaks,),
+    ),
+]
+STEPS = [
+    Guard(
+        "fields of parameters alone",
+        prologue.split_prologue,
+        " and state.isdisjoint(op.outputs)",
+        "",
+        of_steps.test_a_field_of_the_new_state_may_depend_on_parameters_alone,
+        ("a parameter",),
+    ),
+    Guard(
+        "one array at the loop's index and elsewhere",
+        function._apart,
+        "source.kind in ELSEWHERE",
+        "False",
+        of_steps.test_a_sub_step_may_take_an_array_element_by_element_and_by_an_index,
+    ),
+    Guard(
+        "index sets of two sizes",
+        trace.Recording.domain,
+        "!= (size, grid)",
+        "is None",
+        of_steps.test_index_sets_of_one_name_may_have_two_sizes,
+    ),
+    Guard(
+        "one name in state and parameters",
+        _require_names,
+        "if other is not None:",
+        "if False:",
+        of_steps.test_fields_named_like_tangents_or_adjoints_or_twice_are_refused,
+        ("x", "y"),
+    ),
+    Guard(
+        "names of tangents",
+        _require_names,
+        "if other is not None:",
+        "if False:",
+        of_steps.test_fields_named_like_tangents_or_adjoints_or_twice_are_refused,
+        ("k", "dx"),
+    ),
+    Guard(
+        "names of arguments",
+        memory.require_names,
+        "name in others or name in COUNTS",
+        "False",
+        of_steps.test_fields_named_like_arguments_of_the_engine_are_refused_unless_they_are_right,
+        ("rows",),
+    ),
+    Guard(
+        "Tensors from outside",
+        function._as_input,
+        "if given.requires_grad:",
+        "if False:",
+        of_steps.test_a_tensor_from_outside_that_requires_a_gradient_is_refused,
+    ),
+    Guard(
+        "Tensors from outside a step with Functions",
+        nested_engine._require_known_leaves,
+        "id(variable) not in known",
+        "False",
+        of_steps.test_so_it_is_where_the_step_is_not_declared,
+    ),
+    Guard(
+        "writes to Tensors from outside",
+        record,
+        " or not table[key].program.is_current",
+        "",
+        of_steps.test_a_tensor_from_outside_that_is_written_counts_from_the_next_rollout_on,
+    ),
+]
+ARRAYS = [
+    Guard(
+        "adjoints in the memory of others",
+        apart,
+        "values.copy()",
+        "values",
+        of_steps.test_adjoints_of_an_operation_may_be_the_array_that_it_got,
+        of_steps.ALIASES[0],
+    ),
+    Guard(
+        "shapes of operations",
+        Operation._require_arrays,
+        " or size != shape",
+        "",
+        of_steps.test_an_operation_returns_arrays_of_its_shapes,
+        (of_steps.good, lambda model, adj_r: (adj_r[:1], None), "the adjoint of x", "fused"),
+    ),
+    Guard(
+        "numbers of operations",
+        Operation._require_arrays,
+        'kind.kind != "f" or ',
+        "",
+        of_steps.test_an_operation_returns_arrays_of_its_shapes,
+        (lambda model, x, k: x + 1j, of_steps.adj_good, "found complex128", "fused"),
+    ),
+    Guard(
+        "ends that name no node",
+        relation.read_relation,
+        "(-1 if gaps else 0)",
+        "-1",
+        of_arrays.test_an_edge_joins_two_nodes_that_exist,
+        ([[-1, 0], [1, 2]], "lies in 0"),
+    ),
+    Guard(
+        "edges from a node to itself",
+        Edges.make_op,
+        "if loops.size:",
+        "if False:",
+        of_arrays.test_an_edge_joins_two_nodes_that_exist,
+        ([[0, 1], [2, 2]], "joins two different nodes"),
+    ),
+    Guard(
+        "arrays of two lengths by one index",
+        PerElement.make_op,
+        "!= length",
+        "== -1",
+        of_arrays.test_arrays_gathered_by_one_index_have_one_length,
+    ),
+    Guard(
+        "constants of a wrong length",
+        pattern.Pattern.require_constants,
+        "if value.shape[0] != domain.size:",
+        "if False:",
+        of_arrays.test_a_constant_array_has_an_entry_for_each_element,
+        (3, "an entry for each"),
+    ),
+    Guard(
+        "constants that could be vectors",
+        pattern.Pattern.require_constants,
+        "if domain.size > 1 and value.shape in vectors:",
+        "if False:",
+        of_arrays.test_a_constant_array_has_an_entry_for_each_element,
+        (2, "as long as both"),
+    ),
+]
+GUARDS = [*SOURCES, *STEPS, *ARRAYS]
+
+
+@pytest.mark.parametrize("guard", GUARDS, ids=[guard.what for guard in GUARDS])
+def test_a_broken_guard_is_noticed(guard: Guard, tmp_path: Path) -> None:
+    for name in ("whole", "broken"):
+        (tmp_path / name).mkdir()
+    run_test(guard, tmp_path / "whole")
+    assert is_noticed(guard, tmp_path / "broken")
