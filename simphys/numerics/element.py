@@ -60,12 +60,16 @@ class Rule:
     def _shapes(self) -> dict[tuple[Shape, ...], tuple[Shape, ...] | None]:
         return {}
 
-    def require_shapes(self, arguments: Sequence[Shape], expected: Mapping[str, Shape]) -> None:
-        """Raise InputError if results have other shapes than expected, as far as Python can tell."""
+    def find_shapes(self, arguments: Sequence[Shape]) -> tuple[Shape, ...] | None:
+        """Return the shapes of the results for arguments of these shapes; None where Python cannot tell."""
         key = tuple(arguments)
         if key not in self._shapes:
-            self._shapes[key] = find_shapes(self, key)
-        for (name, shape), found in zip(expected.items(), self._shapes[key] or (), strict=False):
+            self._shapes[key] = find_shapes(self.func, self.definition, key)
+        return self._shapes[key]
+
+    def require_shapes(self, arguments: Sequence[Shape], expected: Mapping[str, Shape]) -> None:
+        """Raise InputError if results have other shapes than expected, as far as Python can tell."""
+        for (name, shape), found in zip(expected.items(), self.find_shapes(arguments) or (), strict=False):
             if found != shape:
                 raise _refuse(self, f"it returns {_describe(shape)} for {name}", _describe(found))
 

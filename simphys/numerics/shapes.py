@@ -6,29 +6,26 @@ import ast
 import inspect
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from simphys.autograd.kernels.runtime import ti
 
-if TYPE_CHECKING:
-    from .element import Rule
-
 Shape = tuple[int, ...]
 
 
-def find_shapes(rule: Rule, arguments: Sequence[Shape]) -> tuple[Shape, ...] | None:
+def find_shapes(func: Any, definition: ast.FunctionDef, arguments: Sequence[Shape]) -> tuple[Shape, ...] | None:
     """Return the shape of each result for arguments of these shapes; None where Python cannot compute it.
 
     Functions that only the compiler understands are among these, and those with loops that may not end.
     """
-    if any([isinstance(node, ast.While) for node in ast.walk(rule.definition)]):
+    if any([isinstance(node, ast.While) for node in ast.walk(definition)]):
         return None
     random = np.random.default_rng(0)
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):  # the numbers mean nothing
-            found = inspect.unwrap(rule.func)(*[_make(random.uniform(0.5, 1.5, shape)) for shape in arguments])
+            found = inspect.unwrap(func)(*[_make(random.uniform(0.5, 1.5, shape)) for shape in arguments])
     except Exception:  # whatever the compiler's objects raise outside of a kernel
         return None
     shapes = [_shape_of(value) for value in (found if isinstance(found, tuple) else (found,))]

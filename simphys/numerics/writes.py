@@ -16,7 +16,7 @@ _IN_PLACE = ("fill",)
 
 
 LOCAL = object()
-"""What the name of a local variable stands for."""
+"""Object that the name of a local variable stands for."""
 
 
 class Written(NamedTuple):

@@ -173,24 +173,32 @@ class Pattern(ABC):
         return {name: relation, f"{name}_start": inverse.start, f"{name}_entries": inverse.entries}
 
     def require_constants(self, inputs: Mapping[str, Value | float], domain: Domain) -> None:
-        """Raise InputError for a constant array that has no entry for each element, or could be meant as a vector."""
-        if domain == WHOLE:
-            return
-        moving = [inputs[name] for name in self.varying]
-        vectors = [value.shape[1:] for value in moving if isinstance(value, Value)]
+        """Raise InputError for a constant array that has no entry for each element."""
         for name, source in self.sources.items():
             value = inputs[name]
-            if source.kind != "constant" or not isinstance(value, Value) or not value.shape:
+            if source.kind != "constant" or not isinstance(value, Value) or not value.shape or domain == WHOLE:
                 continue
-            found = f"{source.field} of shape {list(value.shape)}"
-            remedy = f"A vector that all share is a field of Params, {name} under `shared`."
             if value.shape[0] != domain.size:
                 constraint = f"a constant is a number, or has an entry for each of the {domain.size} {domain.name}"
-                raise InputError(self.source, constraint, found, remedy)
-            if domain.size > 1 and value.shape in vectors:
-                constraint = f"a constant is not as long as both the vectors and the number of {domain.name}"
-                remedy += f" Numbers of the {domain.name} are an attribute of the model, {name} under `of_model`."
-                raise InputError(self.source, constraint, found, remedy)
+                found = f"{source.field} of shape {list(value.shape)}"
+                raise InputError(self.source, constraint, found, self._remedy_for_vector(name))
+
+    def _require_distinct_constants(self, op: Op, inputs: Mapping[str, Shape], outputs: tuple[Shape, ...]) -> None:
+        """Raise InputError for a constant that may be numbers of the elements, or just as well a vector of all."""
+        for name, source in self.sources.items():
+            value = op.inputs[name]
+            vectors = [shape for other, shape in inputs.items() if other in self.varying and len(shape) == 1]
+            if source.kind != "constant" or not isinstance(value, Value) or value.shape not in vectors:
+                continue
+            as_vector = [value.shape if other == name else shape for other, shape in inputs.items()]
+            if op.domain.size > 1 and self.element.forward.find_shapes(as_vector) == outputs:
+                constraint = f"a constant is not as long as both the vectors and the number of {op.domain.name}"
+                found = f"{source.field} of shape {list(value.shape)}"
+                remedy = f"Numbers of the {op.domain.name} are an attribute of the model, {name} under `of_model`."
+                raise InputError(self.source, constraint, found, f"{self._remedy_for_vector(name)} {remedy}")
+
+    def _remedy_for_vector(self, name: str) -> str:
+        return f"A vector that all share is a field of Params, {name} under `shared`."
 
     def require_shapes(self, op: Op) -> None:
         """Raise InputError where the element function or its adjoint returns other shapes than those declared."""
@@ -200,6 +208,7 @@ class Pattern(ABC):
         outputs = {value.name: value.view.element for value in op.outputs if value.view is not None}
         results = tuple(outputs.values())
         forward.require_shapes((*inputs.values(),), outputs)
+        self._require_distinct_constants(op, inputs, results)
         read = results if self.element.results_read(adjoint) else ()
         expected = {f"the adjoint of {name}": inputs[name] for name in self.varying}
         adjoint.require_shapes((*inputs.values(), *read, *results), expected)

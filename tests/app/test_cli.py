@@ -246,6 +246,7 @@ def test_the_shell_completes_commands_and_options(
     words: str, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["simphys"])
+    monkeypatch.setattr("__main__.__package__", None, raising=False)  # as a command, also under `python -m pytest`
     monkeypatch.setenv("_SIMPHYS_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))

@@ -65,7 +65,7 @@ def test_knots_are_joined_by_straight_lines() -> None:
     found = controls(KNOTS).signal(20).data
     place = np.arange(20) / 19 * 3
     expected = [np.interp(place, np.arange(4), channel) for channel in np.transpose(KNOTS["value"])]
-    assert_equal_but_for_rounding(found, np.transpose(expected))
+    assert_equal_but_for_rounding(found, np.transpose(expected), ulps=50)
 
 
 def test_as_many_knots_as_steps_are_the_signal_and_one_knot_is_constant() -> None:

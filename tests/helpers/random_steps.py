@@ -291,7 +291,7 @@ def draw(seed: int) -> tuple[System, int]:
         Call(str(random.choice(NAMES)), tuple([int(c) for c in random.integers(0, 100, 3)]))
         for _ in range(random.integers(1, 7))
     ]
-    others = np.random.default_rng([seed, 1])  # the other draws are those of steps without a grid
+    others = np.random.default_rng([seed, 6])  # the other draws are those of steps without a grid
     if others.random() < 0.25:
         choices = tuple([int(c) for c in others.integers(0, 100, 3)])
         calls.insert(int(others.integers(0, len(calls) + 1)), Call("breathe", choices))

@@ -16,7 +16,7 @@ from simphys.rollout.generated import plan
 from ..helpers.contract import System, assert_same, evaluate
 from ..helpers.random_steps import draw
 
-PROGRAMS = int(os.environ.get("SIMPHYS_RANDOM_STEPS", "8"))
+PROGRAMS = int(os.environ.get("SIMPHYS_RANDOM_STEPS", "16"))
 """Number of random steps; the environment asks for more."""
 
 

@@ -5,54 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simphys.autograd import Tensor
-from simphys.autograd.compose.functional import jvp
-from simphys.rollout import Mode, rollout
+from simphys.rollout import rollout
 
-from .contract import STEPS, pair
-from .tables import busy, leaves, table, unpack
-
-
-def test_fused_tangents_are_those_of_the_nested_step() -> None:
-    """In a batch of two tables, whose impacts come at different times."""
-    model, params, state, _ = pair()
-    names = tuple(each for each in (*state.names(), *params.names()))
-    inputs = leaves(params, state)
-    random = np.random.default_rng(2)
-    directions = [random.standard_normal(x.shape) for x in inputs]
-
-    def push(mode: Mode) -> dict[str, tuple[np.ndarray, ...]]:
-        def move(*inputs: Tensor) -> tuple[Tensor, ...]:
-            return tuple(rollout(model, *unpack(*inputs), steps=STEPS, mode=mode).states.tensors())
-
-        one = len(inputs) * [None]
-        return {
-            name: jvp(move, inputs, [*one[:k], direction, *one[k + 1 :]])[1]
-            for k, (name, direction) in enumerate(zip(names, directions, strict=True))
-        }
-
-    nested = push("nested")
-    for name, fused in push("fused").items():
-        for found, expected in zip(fused, nested[name], strict=True):
-            size = np.abs(expected).max()
-            assert size > 0
-            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * size, err_msg=name)
-
-
-def test_a_memory_budget_changes_no_bit_of_a_tangent() -> None:
-    model, params, state = busy()
-
-    def push(memory: int | str) -> np.ndarray:
-        def move(x: Tensor) -> Tensor:
-            found = rollout(model, params, state.replace(velocity=x), steps=STEPS, keep="final", memory=memory)
-            assert found.plan is not None and (memory == "all" or found.plan.blocks > 1)
-            return found.final.position
-
-        return jvp(move, state.velocity, (np.ones(state.velocity.shape),))[1][0]
-
-    plan = rollout(model, params, state, steps=STEPS, keep="final").plan
-    assert plan is not None
-    np.testing.assert_array_equal(push(int(0.98 * plan.predicted_bytes)), push("all"))
+from .tables import table
 
 
 @pytest.mark.gpu

@@ -10,15 +10,13 @@ import pytest
 
 from simphys.autograd import Tensor, no_grad, tensor
 from simphys.autograd.errors import InputError
-from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.nn import Controller
 from simphys.rollout import rollout
 from simphys.simulators.mass_spring.model import MassSpring, Params, State
 
-from .systems import NAMES, controls, system, tolerance
+from .systems import NAMES, controls, system
 
 STEPS = 6
-MEMBERS = 3
 
 
 def weights(shape: Any, seed: int = 5) -> Tensor:
@@ -42,64 +40,6 @@ def case(integrator: str = "semi_implicit_euler") -> tuple[MassSpring, dict[str,
     model, params, state = system(2, nodes=6, springs=17, actuators=3, controlled=True, integrator=integrator)
     named = dict(zip(NAMES, (*state.tensors(), *params.tensors()), strict=True))
     return model, {**named, "control": controls(model, STEPS)}
-
-
-@pytest.mark.gpu
-@pytest.mark.usefixtures("variant")
-@pytest.mark.parametrize("keep", ["all", "final"])
-@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
-def test_the_network_is_the_same_nested_fused_and_in_segments(integrator: str, keep: str) -> None:
-    model, inputs = case(integrator)
-    nested = gradients(model, inputs, mode="nested", keep=keep)
-    assert all(values.any() for values in nested.values() if values.size)
-    fused = gradients(model, inputs, keep=keep)
-    cut = gradients(model, inputs, keep=keep, memory=24000) if keep == "final" else fused
-    near = tolerance(f64=1e-13, f32=2e-5)
-    for name, expected in nested.items():
-        for found in (fused, cut):
-            limit = near * abs(expected).max(initial=0)
-            np.testing.assert_allclose(found[name], expected, rtol=0, atol=limit, err_msg=name)
-
-
-@pytest.mark.usefixtures("variant")
-def test_members_of_a_batch_have_their_own_networks_or_share_one() -> None:
-    model, inputs = case()
-    for batched in (("hidden_weight", "output_bias", "velocity"), ("control",), ("position", "stiffness")):
-        many = {
-            name: tensor(np.stack([x.data * (1 + 0.01 * b) for b in range(MEMBERS)])) if name in batched else x
-            for name, x in inputs.items()
-        }
-        together = gradients(model, many, keep="final")
-        total: dict[str, Any] = {}
-        for b in range(MEMBERS):
-            member = {name: tensor(x.data[b]) if name in batched else x for name, x in many.items()}
-            leaves = {name: value.detach().requires_grad_() for name, value in member.items()}
-            params = Params(**{name: leaves[name] for name in Params.names()})
-            start = State(leaves["position"], leaves["velocity"])
-            final = rollout(model, params, start, steps=STEPS, control=leaves["control"], keep="final").final
-            shape = (MEMBERS, *start.position.shape)
-            parts = [(getattr(final, name) * weights(shape).data[b]).sum() for name in State.names()]
-            (parts[0] + parts[1]).backward()
-            for name, leaf in leaves.items():
-                assert leaf.grad is not None
-                total.setdefault(name, []).append(leaf.grad.data)
-        for name, values in total.items():
-            expected = np.stack(values) if name in batched else np.sum(values, axis=0)
-            near = 1e-13 * abs(expected).max(initial=0)
-            np.testing.assert_allclose(together[name], expected, rtol=0, atol=near, err_msg=name)
-
-
-def test_the_derivative_through_the_feedback_is_that_of_finite_differences() -> None:
-    model, inputs = case()
-    names = [name for name, value in inputs.items() if value.size]
-
-    def run(*given: Tensor) -> Tensor:
-        named = {**inputs, **dict(zip(names, given, strict=True))}
-        params = Params(**{name: named[name] for name in Params.names()})
-        start = State(named["position"], named["velocity"])
-        return rollout(model, params, start, steps=STEPS, control=named["control"], keep="final").final.position
-
-    gradcheck(run, [inputs[name] for name in names], mode="projected", tolerance=1e-6)
 
 
 def test_without_the_feedback_to_the_state_the_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,22 +72,6 @@ def test_only_the_goal_relative_to_the_centre_matters() -> None:
             final = rollout(there, params, start, steps=STEPS, control=inputs["control"], keep="final").final
             ends.append(final.position.data - np.array([shift, 0.0]))
     np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-12)
-
-
-@pytest.mark.usefixtures("variant")
-@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
-def test_tangents_agree_with_adjoints(integrator: str) -> None:
-    model, inputs = case(integrator)
-    names = [name for name, value in inputs.items() if value.size]
-
-    def run(*given: Tensor) -> tuple[Tensor, Tensor]:
-        named = {**inputs, **dict(zip(names, given, strict=True))}
-        params = Params(**{name: named[name] for name in Params.names()})
-        start = State(named["position"], named["velocity"])
-        final = rollout(model, params, start, steps=STEPS, control=named["control"], keep="final").final
-        return final.position, final.velocity
-
-    dot_product_test(run, [inputs[name] for name in names], tolerance=1e-12)
 
 
 def test_a_controller_needs_something_to_drive_and_a_goal_in_space() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd import Tensor, no_grad
+from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.rollout import rollout
 from simphys.simulators.mass_spring.model import MassSpring, State
@@ -46,31 +46,6 @@ def test_degenerate_systems_move_and_differentiate_like_any_other(integrator: st
     for found, expected in zip((result.position, result.velocity), simulate(model, values, 25), strict=True):
         np.testing.assert_allclose(found.data, expected, rtol=0, atol=1e-12)
     gradcheck(final_of(model, 25), leaves(params, state), mode="projected", tolerance=1e-6)
-
-
-@pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_the_trajectory_starts_at_the_given_state_and_ends_in_the_final_one(integrator: str) -> None:
-    model, params, state = system(2, integrator=integrator)
-    result = rollout(model, params, state, steps=3)
-    assert result.position.shape == result.velocity.shape == (4, model.nodes, 2)
-    np.testing.assert_array_equal(result.position.data[0], state.position.data)
-    np.testing.assert_array_equal(result.velocity.data[0], state.velocity.data)
-    np.testing.assert_array_equal(result.position.data[-1], result.final.position.data)
-    np.testing.assert_array_equal(result.velocity.data[-1], result.final.velocity.data)
-    assert result.adjoint is None
-
-
-def test_a_rollout_is_one_node_of_the_graph() -> None:
-    after = rollout(*system(2), steps=2).final
-    node = after.velocity.grad_fn
-    assert node is not None and node is after.position.grad_fn and node.name() == "RolloutBackward"
-    assert all(parent.name().startswith("AccumulateGrad") for parent, _ in node.next_functions if parent)
-
-
-def test_without_recording_nothing_is_linked() -> None:
-    with no_grad():
-        result = rollout(*system(2), steps=2)
-    assert result.position.grad_fn is None and result.final.velocity.grad_fn is None
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import no_grad
-from simphys.rollout import BlowUp, Mode, rollout, stream
-from simphys.simulators.mpm.collider import Collider
+from simphys.rollout import BlowUp, Mode, rollout
 
 from .systems import Case, system
 
@@ -43,32 +42,3 @@ def test_a_motion_that_stays_is_not_ended() -> None:
     with no_grad():
         final = rollout(case.model, case.params, case.state, steps=50, keep="final").final
     assert all(np.isfinite(x.data).all() for x in final.tensors())
-
-
-def test_a_stream_gives_the_states_of_the_rollout() -> None:
-    case = system(2, laws=("fluid",), particles=5, actuators=0)
-    with no_grad():
-        whole = rollout(case.model, case.params, case.state, steps=7).states.arrays()
-    blocks = list(stream(case.model, case.params, case.state, steps=7, block=3))
-    for name, expected in whole.items():
-        np.testing.assert_array_equal(np.concatenate([states[name] for _, states in blocks]), expected)
-
-
-def test_a_motion_in_pieces_is_the_motion_at_once() -> None:
-    """Controlled colliders are included, as their velocities are recomputed for each piece."""
-    case = system(2, laws=("fluid",), particles=5, steps=6, colliders=(Collider("sphere", (0.12,), "sticking"),))
-    assert case.control is not None
-    engine = case.model.engine(
-        {name: x[None] for name, x in case.params.arrays().items()}, case.control.data, batch=1,
-        needs=frozenset(), deterministic=False,
-    )  # fmt: skip
-    states = []
-    for pieces in ((6,), (1, 2, 3)):
-        segment, start = engine.segment(6), 0
-        engine.load(segment, {name: x[None] for name, x in case.state.arrays().items()})
-        for steps in pieces:
-            engine.advance(segment, first=0, start=start, steps=steps)
-            start += steps
-        states.append(engine.read(segment, slice(None)))
-    for name, whole in states[0].items():
-        np.testing.assert_array_equal(states[1][name], whole, err_msg=name)
