@@ -473,7 +473,6 @@ RESTARTING = [
 
 
 @pytest.mark.skipif(OWN_PROCESS in os.environ, reason="this is that process")
-@pytest.mark.gpu
 @pytest.mark.parametrize(
     ("compiler", "tests"), [(runtime.compiler, RESTARTING), pytest.param(OTHER, [__file__], marks=needs_other)]
 )
@@ -482,5 +481,6 @@ def test_what_starts_the_compiler_again_holds_and_all_of_this_under_the_other_on
 ) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *tests]
     env = {**os.environ, "SIMPHYS_COMPILER": compiler, OWN_PROCESS: "yes"}
+    env["SIMPHYS_TEST_ARCH"], env["SIMPHYS_TEST_PRECISION"] = "cpu", "f64"  # they switch to a GPU by themselves
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stdout[-3000:]
