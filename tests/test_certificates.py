@@ -73,7 +73,7 @@ def test_the_gradient_of_a_scene_is_proven(path: Path, monkeypatch: pytest.Monke
         for method in ("compare_batch", "compare_budgets"):
             monkeypatch.setattr(ModeComparison, method, lambda self: None)
         monkeypatch.setattr(gradcheck._Problem, "dot_product_error", has_no_tangent)
-        monkeypatch.setattr("simphys.diagnose.check.scene._compare_asked", lambda *options: [])
+        monkeypatch.setattr("simphys.diagnose.check.scene.compare_asked", lambda *makes, seed: ([], ""))
     found = check_file(path)
     assert [statement.title for statement in found.statements if not statement.passed] == []
     compared = [statement for statement in found.statements if statement.claim == "adjoint = finite difference"]

@@ -151,7 +151,7 @@ class ArrayParameter(Parameter):
             raise self.error(f"it is {kind}{ending}", f"{array.dtype} of shape {array.shape}", remedy)
         if not array.flags.c_contiguous:
             raise self.error("arrays are C-contiguous", f"strides {array.strides}", "Use np.ascontiguousarray.")
-        beyond = _address(array) % self._alignment(array)
+        beyond = address_of(array) % self._alignment(array)
         if beyond and array.size:
             constraint = f"its address is a multiple of {self._alignment(array)} bytes"
             raise self.error(constraint, f"one that is {beyond} bytes beyond", "Allocate it by `aligned_zeros`.")
@@ -205,7 +205,7 @@ class ArrayParameter(Parameter):
                 if shape[outer:] != element:
                     self.check(value)
                 shape = shape[:outer]
-            address = _address(array)
+            address = address_of(array)
             if address % alignment:
                 self.check(value)
             put_array(index, address, array.nbytes, shape, 0)
@@ -282,14 +282,14 @@ _DATA = object.__basicsize__  # where NumPy's C structure holds the address of t
 _pointer_at = ctypes.c_void_p.from_address
 
 
-def _address(array: Array) -> int:
+def address_of(array: Array) -> int:
     """The address of the elements, read from NumPy's C structure: 1 us quicker than `array.ctypes.data`."""
     return _pointer_at(id(array) + _DATA).value or 0
 
 
 def as_writable(array: Array) -> Array:
     """The memory of a contiguous array, such as that of a Tensor, whose version the writer raises."""
-    memory: Any = (ctypes.c_char * array.nbytes).from_address(_address(array))
+    memory: Any = (ctypes.c_char * array.nbytes).from_address(address_of(array))
     return np.frombuffer(memory, array.dtype).reshape(array.shape)
 
 
@@ -297,5 +297,5 @@ def _address_by_attribute(array: Array) -> int:
     return int(array.ctypes.data)
 
 
-if _address(_probe := np.zeros(1)) != _address_by_attribute(_probe):
-    _address = _address_by_attribute
+if address_of(_probe := np.zeros(1)) != _address_by_attribute(_probe):
+    address_of = _address_by_attribute

@@ -22,16 +22,15 @@ import numpy as np
 from ..errors import InputError
 from ..mode import switch
 from . import runtime
-from .arguments import ArrayParameter, Parameter, as_writable, parameter
+from .arguments import ArrayParameter, Parameter, parameter
 from .compilation import counted
 from .counters import counters
-from .device import DeviceArray
 from .device_variant import DeviceVariant, are_on_device, as_given
 from .flattened import flatten
 from .memory import Held, Memory
-from .packing import launch as launch_packed
-from .packing import needs_packing
 from .records import RecordType, leaves
+from .staging import launch as launch_staged
+from .staging import needs_packing
 from .variant import Variant, compiling, home, make_kernel, program_of, started_twice
 from .writes import writes_of
 
@@ -195,32 +194,11 @@ class Kernel:
         for position in self._written_positions:
             if isinstance(arguments[position], Memory):
                 arguments[position].raise_version()
-        on_gpu = runtime.settings().on_gpu
-        counters.launches += on_gpu
-        if needs_packing(self._arguments):
-            with self._optimization():
-                return launch_packed(self.name, self._arguments, values, self._packed_kernel)
-        staged = self._staged(values) if on_gpu else []
-        for position, own, _, _ in staged:
-            values[position] = own
         with self._optimization():
-            self._kernel_of(runtime.session())(*[as_given(value, on_gpu=on_gpu) for value in values])
-        for _, own, host, before in staged:
-            after = own.read()
-            np.copyto(host, after, where=after != before)
-
-    def _staged(self, values: list[Any]) -> list[tuple[int, DeviceArray, np.ndarray, np.ndarray]]:
-        """(position, copy on the device, array, its present values) of each written array in memory of the host.
-
-        A GPU works on a copy, which the compiler does not fill if a kernel only writes to it, and copies back whole.
-        """
-        found = []
-        for position in self._written_positions:
-            argument, value = self._arguments[position], values[position]
-            if isinstance(argument, ArrayParameter) and isinstance(value, np.ndarray) and value.size:
-                host = as_writable(value)
-                found.append((position, argument.on_device(host), host, host.copy()))
-        return found
+            if runtime.settings().on_gpu:
+                counters.launches += 1
+                return launch_staged(self.name, self._arguments, values, self._kernel_with)
+            self._kernel_of(runtime.session())(*[as_given(value, on_gpu=False) for value in values])
 
     def _check(self, arguments: tuple[Any, ...]) -> list[Any]:
         return [argument.check(value) for argument, value in zip(self._arguments, arguments, strict=False)]
@@ -295,8 +273,10 @@ class Kernel:
             self._packed.clear()
         self._session, self._variant = session, None
 
-    def _packed_kernel(self, groups: dict[str, int]) -> Any:
-        """The compiler's own kernel with arrays as parts of others, for the session in force."""
+    def _kernel_with(self, groups: dict[str, int]) -> Any:
+        """The compiler's own kernel, with the arrays of these groups as parts of others, for the session in force."""
+        if not groups:
+            return self._kernel_of(runtime.session())
         key = runtime.session(), tuple(groups.items())
         if key not in self._packed:
             self._packed[key] = make_kernel(flatten(self._source, self._kinds, groups))

@@ -12,6 +12,7 @@ from weakref import WeakSet
 from ..errors import InputError
 from . import runtime, stored
 from .arguments import Parameter, Put
+from .compiler import COMPILERS, VARIABLE, installed
 from .fingerprint import fingerprint
 from .front_end import skip_discovery
 
@@ -80,7 +81,10 @@ class Variant:
 
     def _compile(self, program: Any, mark: str | None) -> Any:
         """Compile, or find it in the compiler's cache; store where it is there."""
-        found = program.compile_kernel(program.config(), program.get_device_caps(), self._launchable)
+        try:
+            found = program.compile_kernel(program.config(), program.get_device_caps(), self._launchable)
+        except RuntimeError as error:
+            raise _not_compiled(self._name, error) from error
         if not _QUADRANTS:
             return found
         stored.store(mark, program, found.cache_key)
@@ -116,6 +120,17 @@ class Variant:
         """Raise where the program has ended: to launch one of its kernels is a segmentation fault."""
         if program_of(self._home) is None:
             raise started_twice(self._name)
+
+
+def _not_compiled(name: str, error: RuntimeError) -> InputError:
+    """The error for a kernel that is right, and that the compiler's own passes cannot bring to the arch."""
+    (other,) = set(COMPILERS) - {runtime.compiler}
+    arch = runtime.settings().arch
+    remedy = f"Start Python with {VARIABLE}={other}" + ("" if installed(other) else f" (pip install {other})")
+    if arch != "cpu":
+        remedy += ", or take arch cpu"
+    found = str(error).partition(". ")[0].partition("\n")[0]
+    return InputError(f"kernel {name}", f"{runtime.compiler} compiles it for {arch}", found, f"{remedy}.")
 
 
 @contextmanager

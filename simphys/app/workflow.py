@@ -14,6 +14,7 @@ from simphys import optimize
 from simphys.assess import Criterion, Uncertainty, Verdict, estimate_noise, judge, judge_search, worst
 from simphys.assess.bands import predict_bands
 from simphys.autograd.errors import InputError
+from simphys.diagnose.device import verify_device
 from simphys.diagnose.faults import blow_ups_as_input_errors
 from simphys.experiment import batches
 from simphys.experiment.objective import SceneObjective
@@ -130,6 +131,7 @@ def simulate(
     Errors: InputError for a motion that blows up, or a folder that cannot be used; StorageError for a full disk.
     """
     _require_folder("simulate", folder, overwrite=overwrite)
+    verify_device(scene)
     cost = Cost()
     hint = "" if folder is None else f"The motion before is recorded: `simphys plot {folder}` draws it."
     with (
@@ -195,6 +197,7 @@ def identify(
     _require_folder("identify", folder, overwrite=overwrite, resume=resume)
     if folder is not None and not (overwrite or resume):
         require_no_run(Path(folder))  # before the work of the checks below
+    verify_device(scene)
     cost = Cost()
     objective = _prepare_objective(scene, start)
     scene = objective.scene

@@ -38,6 +38,8 @@ class RuntimeSection(Section):
     deterministic: results that do not depend on the number of threads, even if that is slower.
     compiler: "quadrants", "taichi", or "auto": that of the process, chosen by SIMPHYS_COMPILER, else quadrants where it
     is installed.
+    verify: on a GPU, `run` and `optimize` compare the gradient over the first steps with the processor's, once for each
+    scene and device, and stop where they differ.
     """
 
     arch: Literal["cpu", "gpu", "cuda", "vulkan", "metal"] = "cpu"
@@ -47,6 +49,7 @@ class RuntimeSection(Section):
     seed: Index = 0
     memory: str | int | float = "all"
     deterministic: bool = False
+    verify: bool = True
 
     def start(self) -> None:
         """Put these settings in force. Errors: InputError for a device or a compiler that the process cannot have."""

@@ -15,6 +15,7 @@ import pytest
 
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, kernel, no_grad, runtime, tensor
 from simphys.autograd.kernels.memory import Memory
+from simphys.autograd.kernels.variant import _not_compiled
 
 from ..helpers.compilers import OTHER, needs_other
 
@@ -72,6 +73,13 @@ def test_without_the_private_interfaces_launches_take_the_public_path(monkeypatc
     double(x, 3, y)
     double.bind(x, 3, z)()
     np.testing.assert_array_equal([y, z], [2 * x, 2 * x])
+
+
+def test_a_kernel_that_the_compiler_cannot_bring_to_the_arch_is_refused_with_the_remedy() -> None:
+    """As 3-D material points for Vulkan, by Taichi: its own passes break them."""
+    found = _not_compiled("leap", RuntimeError("[verify.cpp@56] IR broken: stmt 7. If you are using autodiff, see"))
+    assert str(found).startswith(f"kernel leap: {runtime.compiler} compiles it for {runtime.settings().arch}; found ")
+    assert "IR broken: stmt 7. Start Python with SIMPHYS_COMPILER=" in str(found)
 
 
 def test_elements_may_be_vectors() -> None:

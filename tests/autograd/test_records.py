@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from simphys.autograd import InputError, kernel, runtime, tensor
-from simphys.autograd.kernels import packing
+from simphys.autograd.kernels import staging
 from simphys.autograd.kernels.flattened import identifiers
 from simphys.autograd.kernels.records import View, record
+
+from ..helpers.staged import launch_staged
 
 ti = runtime.ti
 real = runtime.real()
@@ -244,15 +246,15 @@ def test_a_kernel_may_have_more_arrays_than_drivers_bind() -> None:
 
 def test_arrays_are_packed_where_drivers_bind_few(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum_of_many.written >= {"given.a0", "out"}
-    monkeypatch.setattr(packing, "ARCHS", ("cpu", "vulkan", "metal"))
+    monkeypatch.setattr(staging, "ARCHS", ("cpu", "vulkan", "metal"))
     given, *others = many()
-    sum_of_many._launch_publicly((*given, *others))
+    launch_staged(sum_of_many, given, *others)
     np.testing.assert_allclose(others[1], MANY * (MANY + 1) / 2 + 2)
     np.testing.assert_allclose(given.a0, -1.0)
     np.testing.assert_allclose(given.a1, 2.0)
     on_device = [ti.ndarray(real, 3) for _ in range(MANY)]
     with pytest.raises(InputError, match="kernel sum_of_many: a device binds 30 arrays; found 42"):
-        sum_of_many._launch_publicly((*on_device, 3, *others))
+        launch_staged(sum_of_many, Many(*on_device, n=3), *others)
 
 
 # --- views

@@ -70,6 +70,8 @@ FULL_SUITE: dict[str, tuple[str, ...]] = {
         "diagnose/health/test_health_chaos.py::test_rates_and_usable_horizons_*",
         "experiment/test_control.py::test_the_certificate_of_a_driven_scene_*",
         "experiment/test_control.py::test_a_check_in_f64_*",
+        "diagnose/check/test_asked.py::test_a_device_that_loses_what_is_written_*",
+        "diagnose/test_device.py::test_a_scene_is_compared_once_*",
         "experiment/test_settings_of_scenes.py::test_results_are_those_of_processes*[mass_spring/cloth]",
         "experiment/test_several.py::test_each_experiment_is_checked_measured_and_replayed",
         "optimize/test_posterior.py::test_the_posterior_of_a_kind_fit_*",

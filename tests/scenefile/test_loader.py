@@ -69,6 +69,7 @@ def test_defaults_are_filled_in(glider: Path) -> None:
         "seed": 0,
         "memory": "all",
         "deterministic": False,
+        "verify": True,
     }
     assert config.optimizer.method == "least_squares"
     assert config.unknowns["spring_rate"].bounds == [0.1, math.inf]

@@ -35,7 +35,8 @@ def problems(**sections: Any) -> list[str]:
         ({"runtime": {"arhc": "cpu"}}, "runtime.arhc: unknown key; found \"cpu\". Did you mean 'arch'?"),
         (
             {"runtime": {"x": 1}},
-            "runtime.x: unknown key; found 1. Known: arch, compiler, precision, threads, seed, memory, deterministic.",
+            "runtime.x: unknown key; found 1. "
+            "Known: arch, compiler, precision, threads, seed, memory, deterministic, verify.",
         ),
         (
             {"runtime": {"arch": "cudda"}},

@@ -51,7 +51,7 @@ def localize(case: Case, given: Run) -> Localization:
 
     `given` is the fused gradient to explain.
     """
-    fused = _Fused(case, given)
+    fused = Along(case, given)
     worst: dict[str, float] = dict.fromkeys(case.leaves(), 0.0)
     first: dict[str, tuple[int, Difference]] = {}
     for t in reversed(range(case.steps)):
@@ -78,8 +78,8 @@ def localize(case: Case, given: Run) -> Localization:
     return Localization(worst, finding)
 
 
-class _Fused:
-    """Fused rollout with its states and adjoints at all steps, to compare each nested step with."""
+class Along:
+    """Fused rollout with its states and adjoints at all steps, to compare each step by itself with."""
 
     def __init__(self, case: Case, given: Run) -> None:
         self.case, self.given = case, given

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,19 +20,13 @@ from simphys.rollout import Trajectory
 
 from ..faults import blow_ups_as_input_errors
 from . import check, make_case
+from .asked import compare_asked
 from .beside import check_controls, check_sensor
-from .case import Case, Loss, run
+from .case import Case, Loss
 from .certificate import Certificate, Statement, join_certificates
-from .modes import OnStatement, differences, find_scales, ignore_statement
+from .modes import OnStatement, ignore_statement
 
 EXACT = "runtime.precision=f64"
-
-ASKED = 1e-2
-"""Largest relative difference from f64 of a gradient in the precision and on the arch that a scene asks for.
-
-Rounding in f32, 6e-8, grows along the motion, and with chaos without a limit. A gradient that has lost all but two
-digits is taken for lost, whatever the reason.
-"""
 
 
 def check_file(
@@ -62,23 +57,28 @@ def check_scene(
     A batch of members is checked as one motion with the loss of all of them, or of the first ones if the section
     [check] limits their number. What enters beside the motion, such as a camera, or gain and delay of a sensor or a
     measured input, is compared with finite differences, too. Several recordings are checked one after another. A scene
-    in f32 is built again in f64, with the values that it has, and proven so; then its gradient in f32, on the arch that
-    it asks for, is compared with that in f64. The settings before come back in force. `each` computes the finite
-    differences of the leaves, see `simphys.app.mapping.map_on`.
+    in f32, or for a GPU, is built again for the processor in f64, with the values that it has, and proven so; then its
+    gradient in the precision and on the arch that it asks for is compared with that (see asked.py). The settings before
+    come back in force. `each` computes the finite differences of the leaves, see `simphys.app.mapping.map_on`.
     Errors: InputError for a motion that blows up.
     """
     if scene.experiments:
         return join_certificates(_check_each(scene.experiments, seed, on_statement, each))
     with runtime.keep_settings():
-        exact = scene if scene.config.runtime.precision == "f64" else _in_f64(scene)
+        chosen = scene.config.runtime
+        exact = scene if (chosen.precision, chosen.arch) == ("f64", "cpu") else in_f64(scene)
         exact.start_runtime()
         found = _check_scene(exact, seed, on_statement, each)
         if exact is scene:
             return found
-        statements = _compare_asked(scene, exact, seed)
+        with blow_ups_as_input_errors("check"):
+            statements, finding = compare_asked(
+                functools.partial(case_of, exact, seed), functools.partial(case_of, scene, seed), seed=seed
+            )
     for statement in statements:
         on_statement(statement)
-    return replace(found, statements=(*found.statements, *statements))
+    findings = (*found.findings, finding)
+    return replace(found, statements=(*found.statements, *statements), findings=findings)
 
 
 def _check_each(
@@ -124,19 +124,10 @@ def _check_scene(scene: Scene, seed: int, on_statement: OnStatement, each: Map) 
     return replace(found, statements=tuple(statements), sizes=sizes)
 
 
-def _compare_asked(asked: Scene, exact: Scene, seed: int) -> list[Statement]:
-    """Compare the gradient in the precision and on the arch that a scene asks for with that in f64."""
-    exact.start_runtime()
-    case = _case(exact, seed)
-    proven = run(case, once=True)
-    scales = find_scales(case, proven)
-    asked.start_runtime()
-    chosen = runtime.settings()
-    with blow_ups_as_input_errors("check"):
-        found = run(_case(asked, seed), once=True)
-    errors = differences(found.results(), proven.results(), scales)
-    claim = f"{chosen.precision} on {chosen.arch} = f64"
-    return [Statement(name, claim, error, ASKED) for name, error in errors.items()]
+def case_of(scene: Scene, seed: int) -> Case:
+    """Put the settings of a scene in force, and make its case under them."""
+    scene.start_runtime()
+    return _case(scene, seed)
 
 
 def _case(scene: Scene, seed: int) -> Case:
@@ -164,14 +155,11 @@ class _SceneLoss:
         return replace(self.scene, state=self.scene.state.replace(**first)).loss(trajectory)
 
 
-def _in_f64(scene: Scene) -> Scene:
-    """Build a scene again in f64, with its present values, horizon and measurement."""
+def in_f64(scene: Scene) -> Scene:
+    """Build a scene again for the processor in f64, with its present values, horizon and measurement."""
     scene.start_runtime()
     tables = scene_files.to_dict(scene.config)
-    chosen = tables.setdefault("runtime", {})
-    chosen["precision"] = "f64"
-    if runtime.settings().arch in ("vulkan", "metal"):  # these have no f64
-        chosen["arch"] = "cpu"
+    tables.setdefault("runtime", {}).update(precision="f64", arch="cpu")
     exact = build_scene(scene_files.from_dict(tables))
     changed: dict[str, Any] = {}
     for part in ("params", "state", "controls", "sensor"):

@@ -44,6 +44,16 @@ class _NodeRecorder(Observer):
             self.found.append(SubStep(ctx, inputs, outputs))
 
 
+@dataclass(frozen=True)
+class Traced:
+    """Results of a sub-step, forward and backward."""
+
+    name: str
+    outputs: tuple[Array, ...]
+    adjoints: tuple[Array | None, ...]
+    """Adjoints of its inputs; empty where no adjoint reaches it."""
+
+
 class Step:
     """Nested step from a given state."""
 
@@ -72,6 +82,29 @@ class Step:
             name: np.zeros(leaf.shape, leaf.dtype) if g is None else g.data
             for (name, leaf), g in zip(self.leaves.items(), found, strict=True)
         }
+
+    def trace(self, adjoint: Arrays) -> list[Traced]:
+        """Return what each sub-step computes, forward and from the adjoint of the state after the step."""
+        pulled: dict[int, tuple[Tensor | None, ...]] = {}
+
+        def keep(place: int) -> Any:
+            def hook(results: tuple[Tensor | None, ...], _: Any) -> None:
+                pulled[place] = results
+
+            return hook
+
+        handles = [sub_step.node.register_hook(keep(place)) for place, sub_step in enumerate(self.sub_steps)]
+        self.pull(adjoint)
+        for handle in handles:
+            handle.remove()
+        return [
+            Traced(
+                sub_step.name,
+                tuple([y.data for y in sub_step.outputs]),
+                tuple([None if g is None else g.data for g in pulled.get(place, ())]),
+            )
+            for place, sub_step in enumerate(self.sub_steps)
+        ]
 
     def prove_all(self, seed: int = 0) -> Iterator[Proof]:
         """Check each input of each sub-step by itself."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.autograd.kernels import device
-from simphys.autograd.kernels.packing import ARCHS, BINDINGS
+from simphys.autograd.kernels.staging import ARCHS, BINDINGS
 from simphys.simulator import Array
 from simphys.substep.action import element_name
 

@@ -218,7 +218,7 @@ def test_a_gradient_that_f32_has_lost_fails(square: Path, monkeypatch: pytest.Mo
             return replace(found, gradients={**found.gradients, "position": lost})
         return found
 
-    monkeypatch.setattr("simphys.diagnose.check.scene.run", lossy)
+    monkeypatch.setattr("simphys.diagnose.check.asked.run", lossy)
     square.write_text(SQUARE + '[runtime]\nprecision = "f32"\n')
     found = check_file(square)
     assert wrong(found) == ["position: f32 on cpu = f64"]
