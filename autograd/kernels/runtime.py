@@ -36,7 +36,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..mode import switch
-from .compiler import COMPILERS, VARIABLE, chosen, load
+from .compiler import COMPILERS, VARIABLE, chosen, installed, load
 from .counters import counters as counters
 from .front_end import hasten, live_arrays
 from .threads import Threads, count_threads
@@ -310,7 +310,7 @@ def _start_program(wanted: Settings) -> None:
             arch=getattr(ti, wanted.arch),
             default_fp=ti.f64 if wanted.precision == "f64" else ti.f32,
             cpu_max_num_threads=wanted.threads,
-            fast_math=True,
+            fast_math=is_arithmetic_fast(wanted),
             log_level=ti.ERROR,
             offline_cache_max_size_of_files=CACHE_BYTES,
             **_OPTIONS,
@@ -329,10 +329,21 @@ def _start_program(wanted: Settings) -> None:
             "it serves tests. Install the driver of a GPU, or use arch=cpu.",
             stacklevel=2,
         )
+    if (wanted.arch, compiler) == ("cuda", "taichi"):
+        warnings.warn(
+            f"runtime.init: on CUDA a launch by Taichi takes longer than one by Quadrants. Start Python with "
+            f"{VARIABLE}=quadrants{'' if installed('quadrants') else ' (pip install quadrants)'}.",
+            stacklevel=2,
+        )
     _Program.number += 1
     _Program.thread = threading.get_ident()
     _Program.threads = wanted.threads
     _Program.home = _home()
+
+
+def is_arithmetic_fast(wanted: Settings) -> bool:
+    """True if kernels may regroup sums, and approximate roots and quotients: CUDA's f64 would lose half its digits."""
+    return (wanted.arch, wanted.precision) != ("cuda", "f64")
 
 
 def _compile_for(wanted: Settings) -> None:
@@ -341,6 +352,7 @@ def _compile_for(wanted: Settings) -> None:
     home = ti.lang.impl.get_runtime()
     home.set_default_fp(ti.f64 if wanted.precision == "f64" else ti.f32)
     config.default_fp = home.default_fp
+    config.fast_math = is_arithmetic_fast(wanted)
     config.cpu_max_num_threads = wanted.threads
 
 

@@ -25,6 +25,7 @@ from simphys.experiment.scene import Scene
 from .check import make_case
 from .check.asked import compare_asked
 from .check.case import Case
+from .check.certificate import Statement
 from .check.scene import in_f64
 
 STEPS = 8
@@ -50,7 +51,7 @@ def verify_device(scene: Scene, *, tell: Callable[[str], None] = _print) -> None
     if known.exists():
         return
     began = time.perf_counter()
-    statements, finding = compare_asked(_case(in_f64(first)), _case(first), seed=0)
+    statements, finding = compare_first_steps(first)
     spent = time.perf_counter() - began
     if not all(statement.passed for statement in statements):
         remedy = 'Use runtime.arch = "cpu", or another driver or compiler; runtime.verify = false leaves this out.'
@@ -64,15 +65,20 @@ def verify_device(scene: Scene, *, tell: Callable[[str], None] = _print) -> None
         pass
 
 
-def _case(scene: Scene) -> Callable[[], Case]:
-    def make() -> Case:
-        scene.start_runtime()
-        one = stack_members(take_members(scene, scene.config.check.members))
-        steps, control = min(STEPS, one.steps), one.control()
-        signal = None if control is None else control[:steps]
-        return make_case(one.model, one.params, one.state, steps, signal, None, None, 0)
+def compare_first_steps(scene: Scene, steps: int = STEPS) -> tuple[list[Statement], str]:
+    """Compare the gradient of a random combination of states with the processor's in f64; see `compare_asked`."""
 
-    return make
+    def make_for(chosen: Scene) -> Callable[[], Case]:
+        def make() -> Case:
+            chosen.start_runtime()
+            one = stack_members(take_members(chosen, chosen.config.check.members))
+            few, control = min(steps, one.steps), one.control()
+            signal = None if control is None else control[:few]
+            return make_case(one.model, one.params, one.state, few, signal, None, None, 0)
+
+        return make
+
+    return compare_asked(make_for(in_f64(scene)), make_for(scene), seed=0)
 
 
 def _place(scene: Scene) -> Path:
