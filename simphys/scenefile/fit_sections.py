@@ -140,8 +140,11 @@ class OptimizerSection(Section):
 
 
 class ChannelSection(Section):
-    """One measured column and the state component that it sees; sigma is its noise in `unit`, 1 if it is not stated,
-    or "unknown": then fits estimate it from their residuals.
+    """One measured column and the state component that it sees; sigma is its noise in `unit`.
+
+    sigma: the standard deviation of one sample, 1 if it is not stated, or "unknown": then fits estimate it from their
+    residuals. Standard errors are scaled by the residuals; sigma weighs channels against each other, and judges whether
+    the misfit is noise.
 
     `node` is a node's index, or the indices of a point of a grid; `axis` counts where a field has components there.
     kind: what is seen of a node: a "component"; the "distance" to the node `to` or to a `point`, by default the

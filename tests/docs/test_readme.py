@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from simphys.app.cli import app
+from simphys.experiment.scene import load_scene
 
 from .test_guide import blocks, outputs
 
@@ -52,3 +55,28 @@ def test_links_and_pictures_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text())
     missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
     assert not missing
+
+
+def test_the_scene_for_ones_own_recording_finds_the_spring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (scene,) = re.findall(r"^```toml\n(.*?)^```", SECTIONS["Your own recording"], re.DOTALL | re.MULTILINE)
+    Path("spring.toml").write_text(scene)
+    stiffness, drag = 40.0, 0.3
+    t = 0.01 * np.arange(100)
+    rate = np.sqrt(stiffness - drag**2 / 4)
+    x = 0.2 * np.exp(-drag / 2 * t) * (np.cos(rate * t) + drag / (2 * rate) * np.sin(rate * t))
+    x += 0.002 * np.random.default_rng(0).normal(size=t.size)
+    Path("film.csv").write_text(
+        "time, position\n" + "\n".join([f"{a:.3f}, {b:.5f}" for a, b in zip(t, x, strict=True)])
+    )
+    found = CliRunner().invoke(app, ["optimize", "spring.toml"])
+    assert found.exit_code == 0, found.output
+    fitted = load_scene("runs/spring/fitted.toml")
+    assert abs(float(fitted.params.stiffness.data[0]) - stiffness) < 0.2
+    assert Path("runs/spring/values.csv").exists()
+
+
+def test_the_layer_by_itself_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = blocks(SECTIONS["The autograd layer by itself"])
+    list(outputs([block], tmp_path))

@@ -93,6 +93,8 @@ FULL_SUITE: dict[str, tuple[str, ...]] = {
     "more cases of a simulator: the first of each stays, unless it compiles for ten seconds": (
         "simulators/test_contract.py::*",
         "!simulators/test_contract.py::*, quick]",
+        "simulators/test_devices.py::test_a_device_*",
+        "!simulators/test_devices.py::*, quick]",
         "simulators/elastic/test_garvin.py::*",
         "simulators/elastic/test_physics.py::*[3]",
         "simulators/elastic/test_physics.py::*-3]",
