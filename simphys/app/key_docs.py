@@ -33,11 +33,8 @@ class KeyDoc:
     """Description of its section, with units."""
 
 
-def find_keys(wanted: str) -> list[KeyDoc]:
-    """Find the keys that a text names: a path (`time.dt`), its end (`dt`), a section (`time`), or a simulator.
-
-    Errors: InputError with similar keys if there is none.
-    """
+def list_keys() -> list[KeyDoc]:
+    """List all keys of all simulators; one that several have alike is one."""
     merged: dict[tuple[str, str, str], KeyDoc] = {}
     for name in known_names():
         config = find_config(name)
@@ -47,7 +44,15 @@ def find_keys(wanted: str) -> list[KeyDoc]:
             key = (doc.path, doc.kind, doc.section)
             others = merged[key].simulators if key in merged else ()
             merged[key] = KeyDoc(doc.path, (*others, name), doc.kind, doc.default, doc.bounds, doc.section)
-    docs = list(merged.values())
+    return list(merged.values())
+
+
+def find_keys(wanted: str) -> list[KeyDoc]:
+    """Find the keys that a text names: a path (`time.dt`), its end (`dt`), a section (`time`), or a simulator.
+
+    Errors: InputError with similar keys if there is none.
+    """
+    docs = list_keys()
     if wanted in known_names():
         return [doc for doc in docs if wanted in doc.simulators]
     for fits in (

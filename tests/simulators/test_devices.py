@@ -22,9 +22,9 @@ pytestmark = [
     pytest.mark.skipif(not runtime.settings().on_gpu, reason="SIMPHYS_TEST_ARCH names a GPU's arch"),
 ]
 
-QUICK = ("elastic/batches/box", "smoke/modes/walls")
+QUICK = ("elastic/batches/box", "pendulum/modes/chain, variational", "smoke/modes/walls")
 """Cases of the quick suite in place of the first one of the modes."""
-SLOW = ("rigid",)
+SLOW = ("mpm", "rigid")
 """Simulators whose kernels compile for minutes on Mesa's driver."""
 REFUSED = ("elastic/modes/layers", "elastic/modes/space")
 """Cases with more arrays on the device than drivers of Vulkan and Metal bind."""
