@@ -15,7 +15,10 @@ Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
 
 
 class ChargesSimulator(Simulator):
-    """Options of the simulator."""
+    """Options of the simulator.
+
+    integrator: the error of a motion falls with dt by "semi_implicit_euler", and with dt^2 by "velocity_verlet".
+    """
 
     name: Literal["charges"]
     integrator: Literal["semi_implicit_euler", "velocity_verlet"] = "velocity_verlet"
