@@ -18,8 +18,8 @@ Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
 class MassSpringSimulator(Simulator):
     """Options of the simulator.
 
-    integrator: the error of a motion falls with dt by "semi_implicit_euler", and with dt^2 by "velocity_verlet"; with dt
-    alone by that, too, where springs have damping (drag is no such).
+    integrator: the error of a motion falls with dt by "semi_implicit_euler", and with dt^2 by "velocity_verlet", but
+    with dt alone where springs have damping (drag does not matter).
     """
 
     name: Literal["mass_spring"]
