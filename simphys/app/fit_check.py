@@ -13,7 +13,7 @@ import numpy as np
 
 from simphys import optimize
 from simphys.assess import Criterion, estimate_noise
-from simphys.assess.before import MANY_STEPS, judge_cheaply, judge_start
+from simphys.assess.before import MANY_STEPS, expect_errors, judge_cheaply, judge_start
 from simphys.assess.cost import estimate_cost, judge_cost
 from simphys.assess.recovery import NOMINAL, Recovery, judge_recovery, recover
 from simphys.autograd.errors import InputError
@@ -74,8 +74,7 @@ def _expect(objective: SceneObjective[Any]) -> tuple[Expectation, ...]:
     jacobian, start = objective.jacobian(objective.start), objective.start
     report = optimize.rank_report(jacobian, objective.labels, precision=objective.scene.config.runtime.precision)
     lost = {*report.unseen, *[label for group in report.confused for label in group]}
-    spread = np.sqrt(np.diag(np.linalg.pinv(jacobian.T @ jacobian)))
-    errors = spread * np.abs(objective.unknowns.natural_derivative(start))
+    errors = expect_errors(objective, jacobian) * np.abs(objective.unknowns.natural_derivative(start))
     rows = zip(objective.labels, objective.unknowns.units, objective.unknowns.natural(start), errors, strict=True)
     return tuple(
         [Expectation(label, unit, float(at), math.nan if label in lost else float(e)) for label, unit, at, e in rows]

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from simphys.assess import estimate_noise
+from simphys.assess.chi_square import unit_of_chi_square
 from simphys.assess.clusters import ManyStarts, judge_clusters, sort_ends
 from simphys.assess.starts import draw_starts
 from simphys.autograd.errors import InputError
@@ -66,7 +67,8 @@ def fit_from_many(
     best = ends.theta[int(np.argmin(ends.loss))]
     fit = identify(scene, folder=folder, overwrite=overwrite, start=best)
     errors = np.full(best.size, np.nan) if fit.uncertainty is None else fit.uncertainty.standard.values
-    found = sort_ends(drawn, ends.theta, ends.loss, errors)
+    unit = unit_of_chi_square(scene, float(ends.loss.min()), best.size)
+    found = sort_ends(drawn, ends.theta, ends.loss, errors, unit)
     criteria = (*fit.criteria, judge_clusters(found))
     with open_recorder(scene, folder, kind="optimize", overwrite=False, resume=True) as recorder:
         write_judgement(recorder, criteria, fit.uncertainty)

@@ -12,7 +12,9 @@ from simphys.experiment.objective import SceneObjective
 from simphys.experiment.observe import Observations
 from simphys.experiment.setup import Setup
 
+from .chi_square import compare_neighbours, unit_before_fit
 from .criteria import Criterion
+from .series import sigma_is_stated
 from .uncertainty import LARGEST
 
 Array = np.ndarray[Any, Any]
@@ -43,6 +45,15 @@ def judge_cheaply(objective: SceneObjective[Any]) -> list[Criterion]:
 def judge_sampling(scene: Setup) -> list[Criterion]:
     """Judge whether time steps and samples of each experiment resolve the measured motion."""
     return [each for part in scene.parts for each in _judge_sampling(part)]
+
+
+def expect_errors(objective: SceneObjective[Any], jacobian: Array) -> Array:
+    """Compute the standard errors of theta [p] to expect, by the Jacobian [m, p] at the start.
+
+    Noise that the scene does not state is that of the recording. Errors: optimize.FailedTrial.
+    """
+    variance = unit_before_fit(objective, jacobian)
+    return np.asarray(np.sqrt(variance * np.diag(np.linalg.pinv(jacobian.T @ jacobian))))
 
 
 def find_period(times: Array, values: Array) -> float:
@@ -76,11 +87,14 @@ def _judge_sampling(scene: Setup) -> Iterator[Criterion]:
         return
     period = np.inf
     if isinstance(seen, Observations):
-        noise = 1 / np.sqrt(np.where(seen.weights > 0, seen.weights, np.inf))
+        stated = sigma_is_stated(scene)
         for c in range(len(seen.channels)):
             there = seen.weights[:, c] > 0
-            if np.ptp(seen.values[there, c]) > 10 * np.median(noise[there, c]):  # else noise crosses the mean
-                period = min(period, find_period(seen.times[there], seen.values[there, c]))
+            times, values, weights = seen.times[there], seen.values[there, c], seen.weights[there, c]
+            squares, freedom = (1.0, 1) if stated else compare_neighbours(times, values[:, None], weights[:, None])
+            noise = np.sqrt(squares / freedom / np.median(weights)) if freedom else np.inf
+            if np.ptp(values) > 10 * noise:  # else noise crosses the mean
+                period = min(period, find_period(times, values))
     steps, samples = period / scene.dt, period / apart
     if np.isfinite(period):
         found += f"; shortest period about {period:.3g} s, of {steps:.3g} steps and {samples:.3g} samples"
@@ -108,9 +122,11 @@ def _judge_information(objective: SceneObjective[Any]) -> Iterator[Criterion]:
     uneven = ratio > UNEVEN and objective.scene.config.optimizer.method != "least_squares"
     remedy = f"Set unknowns.{weak}.scale to how far it may well move." * uneven
     yield Criterion("scales", ratio, "doubtful" if uneven else "passed", words, remedy)
-    expected = np.sqrt(np.diag(np.linalg.pinv(jacobian.T @ jacobian)))
+    expected = expect_errors(objective, jacobian)
     place = int(np.argmax(expected))
     found_words = f"largest {expected[place]:.2g} of its scale, of {objective.labels[place]}"
+    if not sigma_is_stated(objective.scene):
+        found_words += ", with noise as the recording shows it"
     if expected[place] > LARGE_ERROR:
         remedy = "The data hardly determine it: record longer or more, or fix it."
         yield Criterion("expected errors", float(expected[place]), "doubtful", found_words, remedy)

@@ -27,6 +27,8 @@ class ManyStarts:
     """Losses at the ends [B]."""
     cluster: Array
     """Number of the cluster of each end [B], by ascending loss."""
+    unit: float = 1.0
+    """Divisor of differences of losses, see chi_square.py."""
 
     @property
     def clusters(self) -> list[Array]:
@@ -34,10 +36,10 @@ class ManyStarts:
         return [np.flatnonzero(self.cluster == number) for number in range(int(self.cluster.max(initial=-1)) + 1)]
 
 
-def sort_ends(start: Array, theta: Array, loss: Array, errors: Array) -> ManyStarts:
+def sort_ends(start: Array, theta: Array, loss: Array, errors: Array, unit: float = 1.0) -> ManyStarts:
     """Sort ends into clusters: alike in loss to half a unit, and in each value to a standard error.
 
-    errors [p]: standard errors of theta; NaN where there is none.
+    errors [p]: standard errors of theta; NaN where there is none. unit: that of chi^2, see chi_square.py.
     """
     within = np.where(np.isfinite(errors) & (errors > 0), np.maximum(SAME_VALUE * errors, NEAR), NEAR)
     cluster = np.full(len(loss), -1)
@@ -48,12 +50,12 @@ def sort_ends(start: Array, theta: Array, loss: Array, errors: Array) -> ManySta
         alike = [
             number
             for number, centre in enumerate(centres)
-            if loss[place] - loss[centre] < SAME_LOSS and (np.abs(theta[place] - theta[centre]) <= within).all()
+            if loss[place] - loss[centre] < SAME_LOSS * unit and (np.abs(theta[place] - theta[centre]) <= within).all()
         ]
         if not alike:
             centres.append(int(place))
         cluster[place] = alike[0] if alike else len(centres) - 1
-    return ManyStarts(start, theta, loss, cluster)
+    return ManyStarts(start, theta, loss, cluster, unit)
 
 
 def judge_clusters(found: ManyStarts) -> Criterion:
@@ -66,7 +68,7 @@ def judge_clusters(found: ManyStarts) -> Criterion:
     share = len(clusters[0]) / count
     place = f"the best of {len(clusters)} optima" if len(clusters) > 1 else "the same optimum"
     words = f"{len(clusters[0])} of {count} starts end at {place}"
-    others = [own for own in clusters[1:] if found.loss[own[0]] - best < SAME_LOSS]
+    others = [own for own in clusters[1:] if found.loss[own[0]] - best < SAME_LOSS * found.unit]
     if others:
         remedy = "Other values fit as well: observe more, or fix an unknown."
         return Criterion("many starts", share, "doubtful", f"{words}; {len(others)} more fit as well", remedy)

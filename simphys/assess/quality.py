@@ -11,6 +11,7 @@ from simphys import optimize
 from simphys.experiment.observe import Observations
 from simphys.experiment.setup import Setup
 
+from .chi_square import unit_of_chi_square
 from .criteria import Criterion, Verdict, grade
 from .holdout import judge_holdout
 from .noise import judge_noise
@@ -28,7 +29,7 @@ LEAST_P = 1e-3
 LINEAR = 1e-9
 """Relative deviation of a column from a straight line, below which it is no measurement."""
 HELD_GAIN = 2.0
-"""Decrease of chi^2 / 2 beyond a bound: two standard errors."""
+"""Decrease of chi^2 / 2 beyond a bound, in its unit (chi_square.py): two standard errors."""
 STEP_CHANGE = 1.0
 """Change by half the time step, in standard errors, beyond which the time step matters."""
 LARGEST_CORRELATION = 0.999
@@ -46,7 +47,7 @@ def judge(scene: Setup, uncertainty: Uncertainty) -> list[Criterion]:
     found = [_judge_recording(uncertainty), _judge_misfit(scene, uncertainty), _judge_whiteness(uncertainty)]
     if (noise := judge_noise(scene)) is not None:
         found.append(noise)
-    found += [_judge_bounds(uncertainty), *_judge_unknowns(uncertainty), _judge_time_step(uncertainty)]
+    found += [_judge_bounds(scene, uncertainty), *_judge_unknowns(uncertainty), _judge_time_step(uncertainty)]
     return found if uncertainty.holdout is None else [*found, judge_holdout(uncertainty.holdout)]
 
 
@@ -154,8 +155,11 @@ def _judge_whiteness(uncertainty: Uncertainty) -> Criterion:
     return Criterion("white residuals", test.p_value, "doubtful", found, remedy)
 
 
-def _judge_bounds(uncertainty: Uncertainty) -> Criterion:
+def _judge_bounds(scene: Setup, uncertainty: Uncertainty) -> Criterion:
     gains = uncertainty.gain_beyond_bounds
+    loss = 0.5 * float(uncertainty.residuals @ uncertainty.residuals)
+    beyond = max(loss - float(gains.max(initial=0)), 0.0)  # the best fit is the one without the bound
+    gains = gains / unit_of_chi_square(scene, beyond, len(uncertainty.labels))
     held = [
         f"{uncertainty.labels[i]} at its {'lower' if uncertainty.at_lower[i] else 'upper'} bound"
         for i in np.flatnonzero(gains > HELD_GAIN)
@@ -192,11 +196,17 @@ def _judge_unknowns(uncertainty: Uncertainty) -> Iterator[Criterion]:
 
 
 def _judge_time_step(uncertainty: Uncertainty) -> Criterion:
+    if np.isnan(uncertainty.half_step).any():
+        found = "with half of it the motion is not finite"
+        remedy = (
+            "The motion hangs on the time step: lower time.dt, or choose another integrator, until both are finite."
+        )
+        return Criterion("time step", np.nan, "doubtful", found, remedy)
     errors = np.fmax(uncertainty.standard.values, uncertainty.robust)
     with np.errstate(invalid="ignore", divide="ignore"):
         changes = np.abs(uncertainty.half_step) / errors
     if not np.isfinite(changes).any():
-        return Criterion("time step", np.nan, "passed", "not compared: no standard errors, or no finite motion")
+        return Criterion("time step", np.nan, "passed", "not compared: no standard errors")
     place = int(np.nanargmax(changes))
     largest = float(changes[place])
     verdict: Verdict = "doubtful" if largest > STEP_CHANGE else "passed"

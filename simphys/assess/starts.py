@@ -15,6 +15,7 @@ from simphys.autograd.errors import InputError
 from simphys.experiment.objective import SceneObjective
 from simphys.optimize.mapping import Carried, Map
 
+from .chi_square import unit_of_chi_square
 from .criteria import Criterion
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +25,7 @@ STARTS = 8
 REACH = 0.3
 """Distance of starts [theta] from the scene's own where there are no bounds: 30 % of its size."""
 SAME_LOSS, SAME_VALUE = 0.5, 1.0
-"""Differences of the loss (half of chi^2), and of values in standard errors, up to which two optima are one."""
+"""Differences of the loss (half of chi^2) in its unit, and of values in standard errors, up to which optima are one."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Starts:
     """Losses at the ends [n]."""
     same: Array
     """True for those that ended where the fit did [n]."""
+    unit: float = 1.0
+    """Divisor of differences of losses, see chi_square.py."""
 
 
 def draw_starts(objective: SceneObjective[Any], count: int, seed: int) -> Array:
@@ -79,8 +82,10 @@ def try_starts(
     theta, reached = np.array(ends), np.array(losses)
     with np.errstate(invalid="ignore", divide="ignore"):
         away = np.nanmax(np.abs(theta - found.theta) / np.where(errors > 0, errors, np.nan), axis=1, initial=0)
-    same = (np.abs(reached - found.loss) < SAME_LOSS) & (away < SAME_VALUE)
-    return Starts(np.array(starts), theta, reached, same)
+    best = min(found.loss, float(reached.min()))
+    unit = unit_of_chi_square(objective.scene, best, found.theta.size)
+    same = (np.abs(reached - found.loss) < SAME_LOSS * unit) & (away < SAME_VALUE)
+    return Starts(np.array(starts), theta, reached, same, unit)
 
 
 def _fit_from(objective: Carried[SceneObjective[Any]], fit: Fit, start: Array) -> tuple[Array, float]:
@@ -95,13 +100,14 @@ def _fit_from(objective: Carried[SceneObjective[Any]], fit: Fit, start: Array) -
 def judge_starts(tried: Starts, found: optimize.Result) -> Criterion:
     """Judge the agreement of fits from several starts."""
     count, same = len(tried.loss), int(tried.same.sum())
-    better = found.loss - float(tried.loss.min())
+    worse = (tried.loss - found.loss) / tried.unit
+    better = -float(worse.min())
     words = f"{same} of {count} starts end at the fit"
     if better > SAME_LOSS:
         remedy = "Start [unknowns] from the better one, which is recorded in assessment/starts."
         words += f"; one ends better, by {2 * better:.3g} in chi^2"
         return Criterion("starts tried", same, "failed", words, remedy)
-    rivals = int(np.sum(~tried.same & (np.abs(tried.loss - found.loss) < SAME_LOSS)))
+    rivals = int(np.sum(~tried.same & (np.abs(worse) < SAME_LOSS)))
     if rivals:
         remedy = "Other values fit as well: observe more, or fix an unknown."
         return Criterion("starts tried", same, "doubtful", f"{words}, {rivals} as well with other values", remedy)

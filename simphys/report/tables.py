@@ -46,7 +46,7 @@ def list_unknowns(recording: Recording) -> list[tuple[str, ...]]:
 def result_tables(recording: Recording) -> Iterator[Table]:
     """Make the tables of a fit: unknowns, residuals and errors against known values."""
     if unknowns := list_unknowns(recording):
-        caption = "Identified values, each with as many digits as its standard error allows."
+        caption = "Identified values, each with as many digits as its larger error allows."
         yield Table(caption, HEADS[: len(unknowns[0])], tuple(unknowns), tuple(range(2, len(unknowns[0]))))
     if "achieved/label" in recording:
         columns = (recording[f"achieved/{name}"] for name in ("label", "unit", "start", "distance"))

@@ -38,6 +38,11 @@ class Estimate:
     half_step_change: float = math.nan
     """Change of the value by half the time step, to first order; NaN if not computed."""
 
+    @property
+    def larger_error(self) -> float:
+        """The larger one of both errors, which is to be believed; NaN if there is none."""
+        return float(np.fmax(self.standard_error, self.robust_error))
+
 
 def find_uncertainty(objective: SceneObjective, result: optimize.Result) -> tuple[Uncertainty | None, str]:
     """Estimate the errors of a fit; None, and the reason if it is not plain, where there are none."""

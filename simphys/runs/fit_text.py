@@ -19,7 +19,7 @@ HEADS = ("unknown", "unit", "start", "value", "standard error", "if correlated",
 
 
 def estimate_rows(unknowns: Sequence[Estimate]) -> list[tuple[str, ...]]:
-    """Format identified values, each to the digits that its error allows; many entries of one are folded.
+    """Format identified values, each to the digits that its larger error allows; many entries of one are folded.
 
     Without the last two numbers in any row, these columns are left out.
     """
@@ -32,7 +32,8 @@ def estimate_rows(unknowns: Sequence[Estimate]) -> list[tuple[str, ...]]:
             rows.append((label, entries[0].unit, _range(starts), _range(values), entries[0].note or "-", "", ""))
             continue
         for each in entries:
-            value, error = format_estimate(each.value, each.standard_error)
+            value, _ = format_estimate(each.value, each.larger_error)
+            _, error = format_estimate(each.value, each.standard_error)
             robust = "" if math.isnan(each.robust_error) else f"{each.robust_error:.2g}"
             change = "" if math.isnan(each.half_step_change) else f"{each.half_step_change:+.1e}"
             rows.append((each.label, each.unit, f"{each.start:.6g}", value, error or each.note or "-", robust, change))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from scipy.signal import lfilter
 
 import simphys
 from simphys.app.workflow import Identification
+from simphys.assess import judge
 from simphys.assess.criteria import grade
 from simphys.experiment.scene import Scene
 
@@ -112,6 +114,14 @@ def test_a_coarse_time_step_is_doubtful_and_its_change_is_that_of_a_fit_with_hal
     finer = simphys.identify(oscillator(tmp_path / "seen.txt", **first_order, time={"dt": 0.005}))
     for row, other in zip(fit.unknowns, finer.unknowns, strict=True):
         assert row.half_step_change == pytest.approx(other.value - row.value, abs=0.2 * row.standard_error)
+
+
+def test_a_motion_that_half_the_time_step_blows_up_is_doubtful(tmp_path: Path) -> None:
+    fit = simphys.identify(oscillator(tmp_path / "seen.txt"))
+    assert fit.uncertainty is not None
+    lost = replace(fit.uncertainty, half_step=np.full(3, np.nan))
+    (found,) = [each for each in judge(fit.scene, lost) if each.name == "time step"]
+    assert found.verdict == "doubtful" and "not finite" in found.found and "time.dt" in found.remedy
 
 
 def test_a_number_that_is_not_known_does_not_pass() -> None:

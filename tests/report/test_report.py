@@ -6,6 +6,7 @@ import json
 import re
 import zlib
 from base64 import b64decode
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from simphys.report.packing import pack
 from simphys.report.replay import make_replay
 from simphys.report.scene_text import to_toml
 from simphys.runs.digits import format_estimate
+from simphys.runs.estimates import Estimate
+from simphys.runs.fit_text import estimate_rows
 from simphys.scenefile import from_dict, to_dict
 
 from ..plot.grid_runs import grid_run, ripple
@@ -157,6 +160,15 @@ def test_a_report_gives_the_verdict_with_each_criterion(fitted: Path) -> None:
 )
 def test_a_value_has_the_digits_that_its_error_allows(value: float, error: float, shown: tuple[str, str]) -> None:
     assert format_estimate(value, error) == shown
+
+
+def test_a_value_has_the_digits_of_the_larger_error() -> None:
+    correlated = Estimate("k", "N/m", 10.0, 12.34567, 0.0123, "", robust_error=0.13)
+    alone, none = replace(correlated, robust_error=np.nan), replace(correlated, standard_error=np.nan)
+    assert estimate_rows([correlated])[0][3:6] == ("12.35", "0.012", "0.13")
+    assert estimate_rows([replace(correlated, robust_error=0.001)])[0][3] == "12.346"
+    assert estimate_rows([alone])[0][3:] == ("12.346", "0.012")
+    assert estimate_rows([replace(none, robust_error=np.nan)])[0][3:] == ("12.3457", "-")
 
 
 def test_the_text_of_a_scene_is_that_of_a_scene_file(tmp_path: Path) -> None:
