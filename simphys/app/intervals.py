@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from simphys.assess import estimate_noise
+from simphys.assess import Criterion, estimate_noise
+from simphys.assess.quality import doubt_widths, factors_if_correlated
 from simphys.autograd.errors import InputError
 from simphys.experiment.scene import Scene
 from simphys.optimize.likelihood import profile_intervals
 from simphys.optimize.mapping import Map
+from simphys.runs.judgement import write_judgement
 from simphys.runs.run_files import open_recorder
 
 from .workflow import Identification, identify
@@ -30,6 +32,8 @@ class Interval:
     below: float
     """Distance of the lower end, negative; NaN where there is none."""
     above: float
+    factor: float = 1.0
+    """Factor by which the interval is too small, as residuals are correlated; 1 if they are not."""
 
 
 def find_intervals(
@@ -54,6 +58,10 @@ def find_intervals(
         raise InputError("intervals", "need a fit with standard errors", fit.result.message, remedy)
     tell("profiles of the likelihood")
     objective, standard = scene.objective(), fit.uncertainty.standard
+    factors, criteria = factors_if_correlated(fit.uncertainty), fit.criteria
+    if doubt := doubt_widths(fit.uncertainty):
+        remedy = 'Believe the intervals "if correlated".'
+        criteria += (Criterion("intervals", float(factors.max()), "doubtful", doubt, remedy),)
     found = profile_intervals(objective, fit.result.theta, standard.values, standard.sigma, each=each)
     natural = objective.unknowns.natural
     base = natural(found.theta)
@@ -64,8 +72,10 @@ def find_intervals(
             moved = found.theta.copy()
             moved[place] += side[place]
             ends.append(float(natural(moved)[place] - base[place]) if np.isfinite(side[place]) else math.nan)
-        rows.append(Interval(row.label, row.unit, float(base[place]), row.standard_error, min(ends), max(ends)))
+        numbers = float(base[place]), row.standard_error, min(ends), max(ends), float(factors[place])
+        rows.append(Interval(row.label, row.unit, *numbers))
     with open_recorder(scene, folder, kind="optimize", overwrite=False, resume=True) as recorder:
+        write_judgement(recorder, criteria, fit.uncertainty)
         recorder.write(
             "intervals",
             attrs={"evaluations": found.evaluations},
@@ -73,5 +83,6 @@ def find_intervals(
             value=[row.value for row in rows],
             below=[row.below for row in rows],
             above=[row.above for row in rows],
+            factor_if_correlated=factors,
         )
-    return fit, tuple(rows)
+    return replace(fit, criteria=criteria, recording=recorder.recording), tuple(rows)

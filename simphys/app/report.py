@@ -220,11 +220,15 @@ def print_expectations(rows: Sequence[Expectation]) -> None:
 def print_intervals(rows: Sequence[Interval]) -> None:
     """Print intervals beside the standard errors."""
     cells = [
-        (r.label, r.unit, f"{r.value:.8g}", *[_number(each) for each in (r.standard_error, r.below, r.above)])
+        (
+            *(r.label, r.unit, f"{r.value:.8g}"),
+            *[_number(each) for each in (r.standard_error, r.below, r.above)],
+            f"{_number(r.factor * r.below)} to {_number(r.factor * r.above)}",
+        )
         for r in rows
     ]
-    heads = ("unknown", "unit", "value", "standard error", "below", "above")
-    print_table("intervals of one standard error, by the profile likelihood", heads, cells, (2, 3, 4, 5))
+    heads = ("unknown", "unit", "value", "standard error", "below", "above", "if correlated")
+    print_table("intervals of one standard error, by the profile likelihood", heads, cells, (2, 3, 4, 5, 6))
 
 
 def _number(value: float) -> str:

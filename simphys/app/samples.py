@@ -10,6 +10,7 @@ import numpy as np
 
 from simphys.assess import Criterion, estimate_noise
 from simphys.assess.bands import sample_bands
+from simphys.assess.quality import doubt_widths, factors_if_correlated
 from simphys.autograd.errors import InputError
 from simphys.experiment.scene import Scene
 from simphys.optimize.posterior import Posterior, sample_posterior
@@ -68,6 +69,7 @@ def sample_scene(
             effective=found.effective,
             best=[row.value for row in fit.unknowns],
             standard_error=[row.standard_error for row in fit.unknowns],
+            factor_if_correlated=factors_if_correlated(fit.uncertainty),
         )
         for own, part in recorders_of_parts(recorder, scene):
             if part.name in bands:
@@ -77,18 +79,23 @@ def sample_scene(
 
 
 def judge_samples(found: Posterior, fit: Identification) -> Criterion:
-    """Judge whether the chains have mixed, and whether the posterior is as wide as the standard errors say."""
+    """Judge whether the chains have mixed, and whether the posterior is as wide as the errors say."""
     labels = [row.label for row in fit.unknowns]
     assert fit.uncertainty is not None
     ratio = found.flat.std(axis=0) / fit.uncertainty.standard.values
     worst, least = int(np.argmax(found.rhat)), int(np.argmin(found.effective))
     words = f"R-hat up to {found.rhat[worst]:.3f} ({labels[worst]}), {found.effective[least]:.0f} effective samples"
     words += f" at least, {found.divergences} divergences"
+    if doubt := doubt_widths(fit.uncertainty):
+        words += f"; {doubt}"
     if found.rhat[worst] > MIXED or found.effective[least] < ENOUGH or found.divergences:
         remedy = "Draw more samples (--draws), or give unknowns bounds or a log transform."
         return Criterion("posterior", float(found.rhat[worst]), "doubtful", words, remedy)
     place = int(np.argmax(np.abs(np.log(ratio))))
     words += f"; widths are {ratio.min():.2f} to {ratio.max():.2f} standard errors"
+    if doubt:
+        factor = float(factors_if_correlated(fit.uncertainty).max())
+        return Criterion("posterior", factor, "doubtful", words, 'Believe the widths "if correlated".')
     if abs(ratio[place] - 1) > LINEAR:
         remedy = f"Believe the samples, in place of the standard error of {labels[place]}."
         return Criterion("posterior", float(ratio[place]), "doubtful", words, remedy)
@@ -96,12 +103,21 @@ def judge_samples(found: Posterior, fit: Identification) -> Criterion:
 
 
 def sample_rows(fit: Identification, found: Posterior) -> list[tuple[str, ...]]:
-    """Format mean, width and 95 % interval of each unknown, with R-hat and effective samples."""
+    """Format mean, width and 95 % interval of each unknown, with R-hat and effective samples.
+
+    Beside its width stands the one that allows for correlated residuals.
+    """
+    assert fit.uncertainty is not None
+    factors = factors_if_correlated(fit.uncertainty)
     natural = fit.recording["posterior/value"].reshape(-1, len(fit.unknowns))
     rows: list[tuple[str, ...]] = []
     for place, row in enumerate(fit.unknowns):
         own = natural[:, place]
         low, high = np.percentile(own, [2.5, 97.5])
-        numbers = [f"{own.mean():.6g}", f"{own.std():.3g}", f"{row.standard_error:.3g}", f"{low:.6g} to {high:.6g}"]
-        rows.append((row.label, row.unit, *numbers, f"{found.rhat[place]:.3f}", f"{found.effective[place]:.0f}"))
+        widths = own.std() * np.array([1.0, factors[place]])
+        numbers = [f"{own.mean():.6g}", *[f"{each:.3g}" for each in (*widths, row.standard_error)]]
+        between = f"{low:.6g} to {high:.6g}"
+        rows.append(
+            (row.label, row.unit, *numbers, between, f"{found.rhat[place]:.3f}", f"{found.effective[place]:.0f}")
+        )
     return rows

@@ -11,6 +11,7 @@ from simphys import optimize
 from simphys.experiment.observe import Observations
 from simphys.experiment.setup import Setup
 
+from .agreement import judge_agreement
 from .chi_square import unit_of_chi_square
 from .criteria import Criterion, Verdict, grade
 from .holdout import judge_holdout
@@ -26,6 +27,8 @@ EXPLAINED, HARDLY_EXPLAINED = 0.9, 0.5
 """Part of a channel's variance that a model explains, where no noise is stated."""
 LEAST_P = 1e-3
 """Probability below which residuals do not count as independent."""
+LARGER = 1.1
+"""Ratio up to which errors that allow for correlation agree with those of independent residuals."""
 LINEAR = 1e-9
 """Relative deviation of a column from a straight line, below which it is no measurement."""
 HELD_GAIN = 2.0
@@ -47,7 +50,10 @@ def judge(scene: Setup, uncertainty: Uncertainty) -> list[Criterion]:
     found = [_judge_recording(uncertainty), _judge_misfit(scene, uncertainty), _judge_whiteness(uncertainty)]
     if (noise := judge_noise(scene)) is not None:
         found.append(noise)
-    found += [_judge_bounds(scene, uncertainty), *_judge_unknowns(uncertainty), _judge_time_step(uncertainty)]
+    found += [_judge_bounds(scene, uncertainty), *_judge_unknowns(uncertainty)]
+    if (agreement := judge_agreement(scene, uncertainty)) is not None:
+        found.append(agreement)
+    found.append(_judge_time_step(uncertainty))
     return found if uncertainty.holdout is None else [*found, judge_holdout(uncertainty.holdout)]
 
 
@@ -145,14 +151,36 @@ def _judge_whiteness(uncertainty: Uncertainty) -> Criterion:
     found = f"Ljung-Box p {test.p_value:.2g}, correlation of neighbours {test.first:.2f} ({label})"
     if test.p_value * len(known) >= LEAST_P:
         return Criterion("white residuals", test.p_value, "passed", found)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        factors = uncertainty.robust / uncertainty.standard.values
-    factor = float(np.nanmax(factors, initial=1.0))
+    factor = float(_compare_errors(uncertainty).max(initial=1.0))
     remedy = (
         f"Believe the errors that allow for correlation, up to {factor:.2g} times larger; look for a force that "
         "the model lacks, or a sensor with a memory."
     )
     return Criterion("white residuals", test.p_value, "doubtful", found, remedy)
+
+
+def _compare_errors(uncertainty: Uncertainty) -> Array:
+    """Compute how many times as large errors [p] are that allow for correlation; 1 if they are not larger, or none."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        factors = uncertainty.robust / uncertainty.standard.values
+    return np.fmax(np.where(np.isfinite(factors), factors, 1.0), 1.0)
+
+
+def factors_if_correlated(uncertainty: Uncertainty) -> Array:
+    """Compute how many times too small the errors [p] for independent residuals are; 1 if residuals pass for such."""
+    factors = _compare_errors(uncertainty)
+    return np.ones_like(factors) if _judge_whiteness(uncertainty).verdict == "passed" else factors
+
+
+def doubt_widths(uncertainty: Uncertainty) -> str:
+    """Tell that widths found for independent residuals are too small; empty where they are not."""
+    largest = float(factors_if_correlated(uncertainty).max(initial=1.0))
+    if largest <= LARGER:
+        return ""
+    return (
+        "residuals are correlated: these widths are for independent ones; the errors that allow for it are up to "
+        f"{largest:.2g} times as large"
+    )
 
 
 def _judge_bounds(scene: Setup, uncertainty: Uncertainty) -> Criterion:

@@ -11,6 +11,7 @@ import numpy as np
 from simphys import optimize
 from simphys.experiment import misfits
 from simphys.experiment.objective import SceneObjective
+from simphys.experiment.unknowns import Unknowns
 
 from .holdout import Holdout, predict_holdout
 from .series import Series, split_residuals
@@ -27,6 +28,7 @@ class Uncertainty:
     """Errors of the identified values, in optimizer coordinates theta [p], unless said otherwise."""
 
     labels: tuple[str, ...]
+    unknowns: Unknowns
     theta: Array
     natural_derivative: Array
     """d(value)/d(theta) [p]."""
@@ -50,6 +52,11 @@ class Uncertainty:
     """Residuals of each experiment along time."""
     holdout: Holdout | None
     """Prediction of the held-out samples; None if there are none."""
+
+    @property
+    def natural(self) -> Array:
+        """The values [p], in their units."""
+        return self.unknowns.natural(self.theta)
 
     @property
     def robust(self) -> Array:
@@ -101,6 +108,7 @@ def estimate_uncertainty(objective: SceneObjective[Any], theta: Array) -> Uncert
     )
     return Uncertainty(
         labels=tuple(objective.labels),
+        unknowns=objective.unknowns,
         theta=theta,
         natural_derivative=objective.unknowns.natural_derivative(theta),
         residuals=residuals,

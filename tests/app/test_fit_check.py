@@ -10,12 +10,13 @@ import pytest
 import simphys
 from simphys.app.fit_check import check_fit, recover_scene, recovery_rows
 from simphys.app.intervals import find_intervals
+from simphys.app.report import print_intervals
 from simphys.autograd.errors import InputError
 from simphys.experiment.scene import Scene
 from simphys.record import Recording
 
 from ..helpers import oscillator as command
-from ..helpers.small_scenes import oscillator, soft_square
+from ..helpers.small_scenes import oscillator, oscillator_with_memory, soft_square
 
 
 def verdicts(scene: Scene) -> dict[str, tuple[str, str]]:
@@ -87,4 +88,22 @@ def test_intervals_of_a_nearly_linear_fit_are_the_standard_errors(tmp_path: Path
     for row in rows:
         assert -row.below == pytest.approx(row.standard_error, rel=0.05)
         assert row.above == pytest.approx(row.standard_error, rel=0.05)
+        assert row.factor == 1
+    assert "intervals" not in {each.name for each in fit.criteria}
     np.testing.assert_array_equal(fit.recording["intervals/above"], [row.above for row in rows])
+
+
+def test_intervals_are_doubtful_where_residuals_are_correlated_and_those_that_allow_for_it_stand_beside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fit, rows = find_intervals(oscillator_with_memory(tmp_path), folder=tmp_path / "run")
+    line = fit.criteria[-1]
+    assert (line.name, line.verdict) == ("intervals", "doubtful") and "residuals are correlated" in line.found
+    assert fit.recording["judgement/name"][-1] == "intervals"
+    factors = [max(row.robust_error / row.standard_error, 1.0) for row in fit.unknowns]
+    assert max(factors) > 1.3 and f"{max(factors):.2g} times as large" in line.found
+    np.testing.assert_allclose([row.factor for row in rows], factors)
+    print_intervals(rows)
+    printed = capsys.readouterr().out
+    for row in rows:
+        assert f"{row.factor * row.below:+.3g} to {row.factor * row.above:.3g}" in printed

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.signal import lfilter
 
 import simphys
 from simphys.app.workflow import Identification
@@ -16,7 +15,7 @@ from simphys.assess import judge
 from simphys.assess.criteria import grade
 from simphys.experiment.scene import Scene
 
-from ..helpers.small_scenes import TRUTH, oscillator
+from ..helpers.small_scenes import TRUTH, oscillator, oscillator_with_memory
 
 CHANNEL = {"column": 1, "field": "position", "node": 0, "unit": "m", "sigma": 0.01}
 
@@ -85,11 +84,7 @@ def test_a_bound_that_holds_nothing_back_passes(tmp_path: Path) -> None:
 
 
 def test_noise_with_a_memory_is_doubtful_and_its_errors_are_larger(tmp_path: Path) -> None:
-    def with_memory(time: Any, value: Any) -> Any:
-        white = np.random.default_rng(1).standard_normal(time.size)
-        return value + 0.03 * lfilter([0.6], [1, -0.8], white)
-
-    fit = simphys.identify(rewrite(tmp_path, with_memory, observations={"channels": [{**CHANNEL, "sigma": 0.03}]}))
+    fit = simphys.identify(oscillator_with_memory(tmp_path))
     assert fit.verdict == "doubtful" and verdicts(fit)["white residuals"] == "doubtful"
     assert max(row.robust_error / row.standard_error for row in fit.unknowns) > 1.3
 

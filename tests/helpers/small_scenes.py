@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.signal import lfilter
 
 from simphys.experiment.scene import Scene, build_scene
 from simphys.scenefile import from_dict
@@ -62,6 +63,16 @@ def oscillator(file: Path, **changes: Any) -> Scene:
         seen = np.interp(times, grid, true.rollout().position.data[:, 0, 0]) + 0.01 * random.standard_normal(100)
         np.savetxt(file, np.column_stack([times, seen]))
     return build(tables, **changes)
+
+
+def oscillator_with_memory(folder: Path) -> Scene:
+    """The same, seen with noise that is alike in neighbouring samples, of which the scene says nothing."""
+    oscillator(folder / "seen.txt")
+    time, value = np.loadtxt(folder / "seen.txt").T
+    value += 0.03 * lfilter([0.6], [1, -0.8], np.random.default_rng(1).standard_normal(time.size))
+    np.savetxt(folder / "correlated.txt", np.column_stack([time, value]))
+    channel = {"column": 1, "field": "position", "node": 0, "unit": "m", "sigma": 0.03}
+    return oscillator(folder / "seen.txt", observations={"file": str(folder / "correlated.txt"), "channels": [channel]})
 
 
 def soft_square(**changes: Any) -> Scene:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from simphys.app.samples import sample_rows, sample_scene
 from simphys.autograd.errors import InputError
-from simphys.optimize.posterior import diagnose, sample_posterior
+from simphys.optimize.posterior import Posterior, diagnose, sample_posterior
 from simphys.plot.fit.measurement import fit as draw_fit
 from simphys.plot.fit.posterior import posterior
 
-from ..helpers.small_scenes import oscillator
+from ..helpers.small_scenes import oscillator, oscillator_with_memory
 
 
 class Quadratic:
@@ -81,13 +82,34 @@ def test_the_posterior_of_a_kind_fit_is_as_wide_as_its_standard_errors(tmp_path:
     assert line.verdict == "passed", line
     assert fit.uncertainty is not None
     np.testing.assert_allclose(found.flat.std(axis=0), fit.uncertainty.standard.values, rtol=0.35)
-    assert [row[0] for row in sample_rows(fit, found)] == [row.label for row in fit.unknowns]
+    assert "correlated" not in line.found
+    rows = sample_rows(fit, found)
+    assert [row[0] for row in rows] == [row.label for row in fit.unknowns] and all(row[3] == row[4] for row in rows)
     assert len(posterior(fit.recording).axes) == 6
     lower, upper = (fit.recording[f"sampled_bands/{name}"] for name in ("lower", "upper"))
     wide = (upper - lower) / (2 * 1.96 * fit.recording["bands/standard_deviation"])
     assert np.median(wide) == pytest.approx(1, abs=0.25)  # a kind fit: as by linearization
     beneath = draw_fit(fit.recording).axes[1]
     assert [line.get_label() for line in beneath.get_lines()].count("samples, 95 %") == 1
+
+
+def test_widths_are_doubtful_where_residuals_are_correlated_and_those_that_allow_for_it_stand_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def draw(objective: Any, theta: np.ndarray, covariance: np.ndarray, sigma: float, **options: Any) -> Posterior:
+        drawn = np.random.default_rng(0).multivariate_normal(theta, covariance, (4, 60))
+        return Posterior(drawn, np.ones(theta.size), np.full(theta.size, 240.0), 0, 0, 0.0)
+
+    monkeypatch.setattr("simphys.app.samples.sample_posterior", draw)
+    fit, found = sample_scene(oscillator_with_memory(tmp_path), folder=tmp_path / "run", draws=60)
+    (line,) = [each for each in fit.criteria if each.name == "posterior"]
+    factors = [max(row.robust_error / row.standard_error, 1.0) for row in fit.unknowns]
+    assert line.verdict == "doubtful" and "if correlated" in line.remedy, line
+    assert "residuals are correlated: these widths are for independent ones" in line.found
+    assert f"{max(factors):.2g} times as large" in line.found
+    np.testing.assert_allclose(fit.recording["posterior/factor_if_correlated"], factors)
+    for row, factor in zip(sample_rows(fit, found), factors, strict=True):
+        assert float(row[4]) / float(row[3]) == pytest.approx(factor, rel=0.02)
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -210,6 +210,8 @@ def intervals(
             loaded, folder=folder, overwrite=overwrite, on_progress=progress.show, each=each
         )
     late.report.print_intervals(found)
+    for line in late.report.format_criteria(fit.criteria):
+        typer.echo(line)
     late.report.print_files(folder, late.plot.all_figures(fit.recording, folder))
     if fit.verdict != "passed":
         raise typer.Exit(STATUS[fit.verdict])
@@ -234,9 +236,9 @@ def sample(
         fit, found = late.samples.sample_scene(
             loaded, folder=folder, draws=draws, overwrite=overwrite, on_progress=on_progress
         )
-    heads = ("unknown", "unit", "mean", "width", "standard error", "95 %", "R-hat", "effective")
+    heads = ("unknown", "unit", "mean", "width", "if correlated", "standard error", "95 %", "R-hat", "effective")
     title = f"posterior, {found.theta.shape[0]} chains of {found.theta.shape[1]} draws, {found.gradients} gradients"
-    late.report.print_table(title, heads, late.samples.sample_rows(fit, found), (2, 3, 4, 6, 7))
+    late.report.print_table(title, heads, late.samples.sample_rows(fit, found), (2, 3, 4, 5, 7, 8))
     for line in late.report.format_criteria(fit.criteria):
         typer.echo(line)
     late.report.print_files(folder, late.plot.all_figures(fit.recording, folder))
