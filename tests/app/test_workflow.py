@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,9 @@ import numpy as np
 import pytest
 
 import simphys
+from simphys.app.assessment import assess
 from simphys.app.workflow import Identification, IdentificationInterrupted
+from simphys.autograd import tensor
 from simphys.autograd.errors import InputError
 from simphys.optimize import IterationRecord, minimize
 from simphys.plot import all_figures
@@ -244,3 +248,25 @@ def test_mistakes_about_the_folder_are_told(tmp_path: Path) -> None:
             simphys.identify(scene, **options)
     with pytest.raises(InputError, match="simulate: overwrite needs the folder of a run"):
         simphys.simulate(scene, overwrite=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [("cart.toml", "'cart.toml'"), (Path("cart.toml"), "'cart.toml'"), ({"simulator": {}}, "'scene.toml'")],
+)
+def test_a_path_or_tables_in_place_of_a_scene_are_refused(given: Any, wanted: str, tmp_path: Path) -> None:
+    calls = [simphys.identify, simphys.simulate, simphys.check, partial(assess, folder=tmp_path)]
+    for name, call in zip(("identify", "simulate", "check", "assess"), calls, strict=True):
+        with pytest.raises(InputError) as caught:
+            call(given)
+        assert caught.value.source == name and caught.value.remedy == f"Pass simphys.load_scene({wanted})."
+
+
+def test_a_batch_beside_the_measurement_of_one_member_is_refused(tmp_path: Path) -> None:
+    scene = oscillator(tmp_path / "seen.txt")
+    batch = scene.params.replace(stiffness=tensor(np.array([[8.0], [9.0], [10.0]])))
+    several = replace(scene, params=batch)
+    for call in (simphys.identify, simphys.simulate, simphys.check):
+        with pytest.raises(InputError, match=r"seen.txt: .* needs one member; found a batch of 3 .*scene\.losses"):
+            call(several)
+    simphys.simulate(replace(several, observations=None))
