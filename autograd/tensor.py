@@ -24,7 +24,7 @@ class Tensor(Memory):
 
     `data` is the memory, C-contiguous and locked against writing; use `with x.writable() as a:` to change it, which
     raises the version. Arithmetic follows NumPy's broadcasting and promotion; scalars of Python do not widen a dtype.
-    NumPy's functions of Tensors give Tensors (`np.sin(x)`), where `ops` has them.
+    NumPy's functions of Tensors give Tensors (`np.sin(x)`), where `ops` has them, and so do methods (`x.sin()`).
     """
 
     grad: Tensor | None = None
@@ -226,6 +226,46 @@ class Tensor(Memory):
 
     def __ge__(self, other: Any) -> Tensor:
         return Tensor(np.asarray(self.data >= ops.plain(other)))
+
+    # --- PyTorch's methods
+
+    def abs(self) -> Tensor:
+        return ops.abs(self)
+
+    def clamp(self, min: Any = None, max: Any = None) -> Tensor:
+        """The elements limited to min ... max, see `ops.clip`."""
+        return ops.clip(self, min, max)
+
+    def clip(self, min: Any = None, max: Any = None) -> Tensor:
+        """The same as `clamp`."""
+        return ops.clip(self, min, max)
+
+    def cos(self) -> Tensor:
+        return ops.cos(self)
+
+    def exp(self) -> Tensor:
+        return ops.exp(self)
+
+    def log(self) -> Tensor:
+        return ops.log(self)
+
+    def pow(self, exponent: Any) -> Tensor:
+        return ops.pow(self, exponent)
+
+    def sigmoid(self) -> Tensor:
+        return ops.sigmoid(self)
+
+    def sin(self) -> Tensor:
+        return ops.sin(self)
+
+    def sqrt(self) -> Tensor:
+        return ops.sqrt(self)
+
+    def square(self) -> Tensor:
+        return ops.square(self)
+
+    def tanh(self) -> Tensor:
+        return ops.tanh(self)
 
     def sum(self, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
         return ops.sum(self, axis, keepdims=keepdims)

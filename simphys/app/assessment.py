@@ -22,7 +22,7 @@ from simphys.assess.uncertainty import LARGEST
 from simphys.autograd.errors import InputError
 from simphys.experiment.hold_out import hold_out
 from simphys.experiment.objective import SceneObjective
-from simphys.experiment.scene import Scene, build_scene, load_scene
+from simphys.experiment.scene import Scene, build_scene, load_scene, require_scene
 from simphys.experiment.several import map_measurements
 from simphys.optimize.mapping import Map
 from simphys.record import Recording, RunRecorder, damage_as_errors
@@ -70,6 +70,7 @@ def assess(
     that is not known; `on_iteration` in the fit. `each` computes the further fits, see `mapping.map_on`.
     Errors: those of `identify`; InputError for a scene without a measurement.
     """
+    require_scene("assess", scene)
     until = time.monotonic() + seconds
     tell = on_progress or (lambda part, until: None)
     objective = scene.objective()

@@ -18,7 +18,7 @@ from simphys.diagnose.device import verify_device
 from simphys.diagnose.faults import blow_ups_as_input_errors
 from simphys.experiment import batches
 from simphys.experiment.objective import SceneObjective
-from simphys.experiment.scene import Scene
+from simphys.experiment.scene import Scene, require_scene
 from simphys.experiment.shooting import close_gaps
 from simphys.optimize.mapping import Map
 from simphys.record import Recording, RunRecorder, require_no_run
@@ -128,8 +128,10 @@ def simulate(
     Without `folder` the recording is held in memory, and nothing is written. In a folder, states go to disk while they
     are computed: memory does not grow with the horizon, and an interrupted or failed simulation stays readable up to
     there. `overwrite` replaces a run that the folder holds. `on_progress(step, steps)` is called now and then.
-    Errors: InputError for a motion that blows up, or a folder that cannot be used; StorageError for a full disk.
+    Errors: InputError for what is no scene, the measurement of one member beside a batch, a motion that blows up, or a
+    folder that cannot be used; StorageError for a full disk.
     """
+    require_scene("simulate", scene)
     _require_folder("simulate", folder, overwrite=overwrite)
     verify_device(scene)
     cost = Cost()
@@ -191,6 +193,7 @@ def identify(
     Errors: InputError for unknowns that the data do not determine, a start that blows up, or a folder that cannot be
     used; StorageError for a full disk; IdentificationInterrupted on Ctrl-C.
     """
+    require_scene("identify", scene)
     if resume and overwrite:
         remedy = "Drop one of them."
         raise InputError("identify", "a run is either resumed or overwritten", "resume and overwrite", remedy)

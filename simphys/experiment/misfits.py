@@ -76,14 +76,44 @@ def field_plan(setup: Setup, axis: int, kept: Array | None = None) -> sampling.F
     return sampling.field_plan(setup.observations.times, axis, dt=setup.dt, steps=setup.steps, kept=kept)
 
 
+def require_measured_members(setup: Setup) -> None:
+    """Raise InputError for a set-up of members with the measurement of one: channels and fields lack their axis."""
+    seen, members = setup.observations, setup.members
+    if seen is None or members is None:
+        return
+    if isinstance(seen, FieldObservations):
+        fits = seen.axis == 1
+    else:
+        shapes = setup.moving_shapes()
+        fits = all(len(index) == len(shapes[field]) for field, index in sensors.list_components(seen))
+    if not fits:
+        remedy = "Take one member; scene.losses(scene.rollout(params=BATCH)) of that scene compares a batch."
+        found = f"a batch of {members} members"
+        raise InputError(f"observations of {seen.file}", "a measurement of one motion needs one member", found, remedy)
+
+
+def require_one_motion(setup: Setup, trajectory: Trajectory) -> None:
+    """Raise InputError for the trajectory of a batch, whose members each have a loss of their own."""
+    name, shape = next(iter(setup.moving_shapes().items()))
+    last = getattr(trajectory.final, name)
+    if last.ndim > len(shape):
+        remedy = "Use scene.losses(trajectory), the loss of each member, or the trajectory of one member."
+        raise InputError("trajectory", "is that of one motion", f"a batch of {len(last)} members", remedy)
+
+
 def predict(setup: Setup, trajectory: Trajectory) -> Tensor:
-    """Predict the measurement at its times: channels as [N, C], a field in the shape of its `values`."""
+    """Predict the measurement at its times: channels as [N, C], a field in the shape of its `values`.
+
+    Errors: InputError for the trajectory of a batch, and for a set-up of members with the measurement of one.
+    """
     seen = setup.observations
     if setup.experiments:
         remedy = "Call predict of each of scene.experiments with its trajectory."
         raise InputError("Scene.predict", "needs one experiment", f"{len(setup.experiments)} experiments", remedy)
     if seen is None:
         raise InputError("Scene.predict", "the setup needs observations", "none", "Add the section [observations].")
+    require_measured_members(setup)
+    require_one_motion(setup, trajectory)
     if isinstance(seen, FieldObservations):
         plan = field_plan(setup, seen.axis, trajectory.steps)
         return sampling.SampleField.apply(plan, getattr(trajectory.states, seen.field))
@@ -151,7 +181,7 @@ def residuals(setup: Setup, trajectory: Trajectory) -> list[Tensor]:
         found = [(part, residuals(part, own)) for part, own in _pairs(setup, trajectory)]
         seen = [each[0] for part, each in found if part.observations is not None]
         return [*seen, *[term for part, each in found for term in each[part.observations is not None :]]]
-    _require_horizon(setup, trajectory)
+    _require_motion(setup, trajectory)
     sums = terms_of(setup, "running_sum")
     if sums and trajectory.running is not None:
         raise InputError(
@@ -173,7 +203,7 @@ def loss(setup: Setup, trajectory: Trajectory) -> Tensor:
         if not found:
             raise nothing_to_minimize()
         return losses.total(found)
-    _require_horizon(setup, trajectory)
+    _require_motion(setup, trajectory)
     found = residuals_at_end(setup, trajectory)
     return losses.total(found) + trajectory.running if found else trajectory.running
 
@@ -198,8 +228,9 @@ def _pairs(setup: Setup, trajectory: Any) -> list[tuple[Setup, Any]]:
     return list(zip([setup] * count, split_batch(trajectory, [setup] * count), strict=True))
 
 
-def _require_horizon(setup: Setup, trajectory: Trajectory) -> None:
-    """Raise InputError if terms about the end, or sums along time, would belong to another horizon."""
+def _require_motion(setup: Setup, trajectory: Trajectory) -> None:
+    """Raise InputError if terms about the end, or sums along time, would belong to another horizon, or to a batch."""
+    require_one_motion(setup, trajectory)
     kinds = {"running_sum"} if setup.partial else {"running_sum", *terms.AT_END}
     if trajectory.horizon != setup.steps and any(term.kind in kinds for term in setup.config.loss.terms):
         raise InputError(

@@ -115,6 +115,19 @@ class Scene(Setup):
         return SceneObjective(self, Unknowns(chosen, self.values(), values))
 
 
+def require_scene(source: str, scene: Any) -> None:
+    """Raise InputError unless this is a scene, whose measurement, if it has one, fits its members.
+
+    source: name of the function that takes the scene.
+    """
+    if not isinstance(scene, Scene):
+        path = scene if isinstance(scene, str | Path) else "scene.toml"
+        remedy = f"Pass simphys.load_scene({str(path)!r})."
+        raise InputError(source, "takes a scene, not its path or its tables", repr(scene), remedy)
+    for part in scene.parts:
+        misfits.require_measured_members(part)
+
+
 def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> Scene:
     """Read a scene file with overrides such as `material.stiffness=5e3`, and start the runtime that it asks for.
 

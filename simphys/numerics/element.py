@@ -176,9 +176,23 @@ def _refuse(rule: Rule, constraint: str, found: str) -> InputError:
     return InputError(f"{code.co_filename}:{code.co_firstlineno}, {rule.name}", constraint, found, "Correct it.")
 
 
+def _read_definition(function: Callable[..., Any]) -> ast.FunctionDef:
+    """Read the source text of a function. Errors: InputError for one without, and for a lambda."""
+    source = f"element {getattr(function, '__qualname__', repr(function))}"
+    try:
+        definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    except (OSError, TypeError, SyntaxError) as error:
+        constraint = "must be a function whose source text can be read"
+        remedy = "Write it with `def` into a file, not by exec or at a prompt."
+        raise InputError(source, constraint, f"{type(error).__name__}: {error}", remedy) from None
+    if not isinstance(definition, ast.FunctionDef):
+        remedy = "Write it with `def`."
+        raise InputError(source, "must be a function with a `def`", ast.unparse(definition), remedy)
+    return definition
+
+
 def _read_rule(function: Callable[..., Any]) -> Rule:
-    definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
-    assert isinstance(definition, ast.FunctionDef), "a decorated function"
+    definition = _read_definition(function)
     parameters = tuple(inspect.signature(function).parameters)
     results = find_dependencies(definition, parameters, find_written(function, definition))
     return Rule(function.__name__, parameters, results, ti.func(function), definition)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..autograd import Tensor, ops
 from ..simulator import Array
+from ..simulator.returned import require_state
 from .inputs import Inputs
 from .run import FIRST_CHECK, Progress, make_blow_up
 from .trajectory import Running, Trajectory, find_bad_value
@@ -53,7 +54,7 @@ def _steps(inputs: Inputs, step: Step, member: int, state: Any) -> Iterator[Any]
         if inputs.control is not None:
             batched = inputs.control.ndim > len(inputs.model.control_shape() or ()) + 1
             control = inputs.control[(member, t) if batched else t]
-        state = step(params, state, control)
+        state = require_state(inputs.model, step(params, state, control))
         yield state
 
 

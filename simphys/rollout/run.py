@@ -144,8 +144,23 @@ def make_blow_up(inputs: Inputs, found: BadValue, *, step: int, before: Arrays) 
         element=found.element if inputs.batch is None else (found.member, *found.element),
         value=found.value,
         time=step * inputs.model.dt,
-        cause=inputs.model.advice(params, before),
+        cause=_find_cause(inputs.model, params, before, started=step > 0 or bool(np.isfinite(found.value))),
     )
+
+
+def _find_cause(model: Any, params: Arrays, before: Arrays, *, started: bool) -> str:
+    """Ask the model for cause and remedy; an advice that fails, such as a user's, must not hide the blow-up."""
+    if not started:
+        return "Correct the start: all its numbers must be finite."
+    try:
+        found = model.advice(params, before)
+    except Exception as error:
+        reason = f"failed with {type(error).__name__}: {error}"
+    else:
+        if isinstance(found, str):
+            return found
+        reason = f"returned {found!r}, which is no text"
+    return f"Take a smaller time step, or begin with less motion. (The advice of {type(model).__name__} {reason}.)"
 
 
 class Sweep:

@@ -18,6 +18,7 @@ from simphys.scenefile.loss_sections import LossSection
 from simphys.scenefile.section import Count, Fields, Index, Key, Positive, Problem, Section, Simulator
 from simphys.scenefile.sizes import Sizes
 from simphys.simulator import Model, Record
+from simphys.simulator.returned import require_fields, require_kind
 
 
 @functools.cache
@@ -177,14 +178,24 @@ class Config(Section):
     @cached_property
     def fields(self) -> Fields:
         """The arrays that the simulator's sections describe, built once."""
-        return self.build_fields()
+        found = self.build_fields()
+        remedy = "End it with `return Fields(params={...}, state={...})`."
+        require_kind(f"{type(self).__name__}.build_fields", found, Fields, "the Fields of the scene", remedy)
+        return found
 
     def build(self) -> tuple[Model, Any, Any]:
         """Build the model, its parameters and the initial state.
 
-        Errors: InputError for a scene that cannot be simulated, such as a time step beyond the stability limit.
+        Errors: InputError for a scene that cannot be simulated, such as a time step beyond the stability limit, and
+        for functions of the simulator that return something else.
         """
         model = self.build_model()
+        name = type(self).__name__
+        require_kind(
+            f"{name}.build_model", model, Model, "the Model of the scene", "End it with `return` and the model."
+        )
+        for record, found in ((model.Params, self.fields.params), (model.State, self.fields.state)):
+            require_fields(f"{name}.build_fields", found, record)
         params = model.Params(**{name: tensor(values) for name, values in self.fields.params.items()})
         state = model.State(**{name: tensor(values) for name, values in self.fields.state.items()})
         self.require_stable(model, params, state)

@@ -10,6 +10,7 @@ import numpy as np
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 from simphys.simulator import Model
+from simphys.simulator.returned import require_state
 
 from .arithmetic import RULES, copy
 from .operation import whole_view
@@ -32,7 +33,7 @@ def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> 
     if controlled and shape is not None:
         control = Value(recording.name("control"), shape, "control")
     given = None if control is None else Symbol(recording, control)
-    result = step(model, params, state, given)
+    result = require_state(model, step(model, params, state, given))
     results = _results(result, recording)
     for value in state_values.values():
         if not value.size:  # it takes no part: nothing moves it, and what is computed from it alone is empty, too

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,9 @@ import numpy as np
 import pytest
 
 import simphys
+from simphys.app.assessment import assess
 from simphys.app.workflow import Identification, IdentificationInterrupted
+from simphys.autograd import tensor
 from simphys.autograd.errors import InputError
 from simphys.optimize import IterationRecord, minimize
 from simphys.plot import all_figures
@@ -244,3 +249,31 @@ def test_mistakes_about_the_folder_are_told(tmp_path: Path) -> None:
             simphys.identify(scene, **options)
     with pytest.raises(InputError, match="simulate: overwrite needs the folder of a run"):
         simphys.simulate(scene, overwrite=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [("cart.toml", "'cart.toml'"), (Path("cart.toml"), "'cart.toml'"), ({"simulator": {}}, "'scene.toml'")],
+)
+def test_a_path_or_tables_in_place_of_a_scene_are_refused(given: Any, wanted: str, tmp_path: Path) -> None:
+    calls: dict[str, Callable[[Any], Any]] = {
+        "identify": simphys.identify,
+        "simulate": simphys.simulate,
+        "check": simphys.check,
+        "assess": partial(assess, folder=tmp_path),
+    }
+    for name, call in calls.items():
+        with pytest.raises(InputError) as caught:
+            call(given)
+        assert caught.value.source == name and caught.value.remedy == f"Pass simphys.load_scene({wanted})."
+
+
+def test_a_batch_beside_the_measurement_of_one_member_is_refused(tmp_path: Path) -> None:
+    scene = oscillator(tmp_path / "seen.txt")
+    batch = scene.params.replace(stiffness=tensor(np.array([[8.0], [9.0], [10.0]])))
+    several = replace(scene, params=batch)
+    calls: list[Callable[[Any], Any]] = [simphys.identify, simphys.simulate, simphys.check]
+    for call in calls:
+        with pytest.raises(InputError, match=r"seen.txt: .* needs one member; found a batch of 3 .*scene\.losses"):
+            call(several)
+    simphys.simulate(replace(several, observations=None))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -138,6 +140,34 @@ def test_operators_give_numpy_s_values_with_tensors_arrays_and_numbers_on_either
     np.testing.assert_allclose((-(x**2) + abs(x)).data, -(a**2) + abs(a))
     np.testing.assert_allclose((x @ x).data, a @ a)
     assert x[1].item() == 2.0 and x.sum().item() == 3.0 and x.mean().item() == 1.5
+
+
+METHODS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {
+    **{
+        name: (operator.methodcaller(name), getattr(ops, name))
+        for name in ("abs", "cos", "exp", "log", "sigmoid", "sin", "sqrt", "square", "tanh")
+    },
+    "pow": (lambda x: x.pow(3), lambda x: ops.pow(x, 3)),
+    "pow by a Tensor": (lambda x: x.pow(x), lambda x: ops.pow(x, x)),
+    "clamp": (lambda x: x.clamp(0.5, 1.5), lambda x: ops.clip(x, 0.5, 1.5)),
+    "clamp below": (lambda x: x.clamp(min=1.0), lambda x: ops.clip(x, 1.0, None)),
+    "clip": (lambda x: x.clip(0.5, 1.5), lambda x: ops.clip(x, 0.5, 1.5)),
+    "clip above": (lambda x: x.clip(max=1.0), lambda x: ops.clip(x, None, 1.0)),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_of_pytorch_s_name_is_the_operation_with_its_gradient(name: str) -> None:
+    method, operation = METHODS[name]
+    x, y = (tensor([0.3, 1.2, 2.0], requires_grad=True) for _ in range(2))
+    found, expected = method(x), operation(y)
+    np.testing.assert_array_equal(found.data, expected.data)
+    assert found.grad_fn is not None and expected.grad_fn is not None
+    assert found.grad_fn.name() == expected.grad_fn.name()
+    (found * found).sum().backward()
+    (expected * expected).sum().backward()
+    assert x.grad is not None and y.grad is not None
+    np.testing.assert_array_equal(x.grad.data, y.grad.data)
 
 
 def test_a_plain_number_does_not_widen_the_dtype() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from simphys.record import Recording, list_parts
 from simphys.report.build import make_page
 from simphys.scenefile import ConfigError, load
 
-from ..helpers.small_scenes import build, oscillator
+from ..helpers.small_scenes import build, oscillator, soft_square
 
 STIFFNESS, STARTS, MASSES = 9.0, [1.0, 0.6, -0.8], [1.0, 1.5, 2.0]
 """Three releases of one spring with three masses."""
@@ -107,6 +108,23 @@ def test_losses_of_a_batch_compare_each_member_with_the_measurement(tmp_path: Pa
     alone = [scene.loss(scene.rollout(params=scene.params.replace(stiffness=each))).item() for each in springs]
     np.testing.assert_allclose(found.data, alone, rtol=1e-12)
     assert scene.losses(scene.rollout()).shape == (1,)
+
+
+def test_a_batch_has_no_loss_of_one_motion(tmp_path: Path) -> None:
+    scene = oscillator(tmp_path / "seen.txt")
+    params = scene.params.replace(stiffness=tensor(np.array([[7.0], [9.0]])))
+    batch = scene.rollout(params=params)
+    for call in (scene.loss, scene.predict, scene.residuals):
+        with pytest.raises(InputError, match=r"one motion; found a batch of 2 members. Use scene\.losses"):
+            call(batch)
+    several = replace(scene, params=params)
+    for call in (several.loss, several.losses, several.predict):
+        with pytest.raises(InputError, match=r"needs one member; found a batch of 2 members.*scene\.losses"):
+            call(batch)
+    aimed = soft_square()  # its loss is about the end of the motion, without a measurement
+    velocity = tensor(np.stack([aimed.state.velocity.data] * 2))
+    with pytest.raises(InputError, match=r"found a batch of 2 members. Use scene\.losses"):
+        aimed.loss(aimed.rollout(state=aimed.state.replace(velocity=velocity)))
 
 
 def test_a_fit_of_three_recordings_finds_the_truth_and_is_recorded(tmp_path: Path) -> None:

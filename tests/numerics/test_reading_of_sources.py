@@ -11,6 +11,7 @@ import pytest
 from simphys.autograd.errors import InputError
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.dependencies import find_dependencies
+from simphys.numerics.element import element
 from simphys.numerics.linear import find_linear
 from simphys.numerics.vanishing import find_vanishing
 from simphys.numerics.writes import find_written
@@ -163,3 +164,13 @@ def assigned_within(x, a):
 
 def test_a_product_of_a_name_assigned_within_it_is_not_linear() -> None:
     assert find_linear(read(assigned_within), ("x",)) == ()
+
+
+def test_an_element_without_a_source_text_is_refused() -> None:
+    made: dict[str, Any] = {}
+    exec("def drag(v): return -v", made)
+    with pytest.raises(InputError, match=r"element drag: .* source text can be read; found OSError.* not by exec"):
+        element(made["drag"])
+    shifted = (lambda v: v + 1.0, None)[0]
+    with pytest.raises(InputError, match=r"element .*<lambda>: must be a function .*Write it with `def`"):
+        element(shifted)

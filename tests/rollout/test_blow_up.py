@@ -77,6 +77,21 @@ def test_advice_gets_the_member_and_its_last_sound_state(monkeypatch: pytest.Mon
     np.testing.assert_allclose(seen[0][1]["rate"], seen[1][1]["rate"], rtol=1e-12)
 
 
+def test_an_advice_that_fails_hides_no_blow_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(self: Any, params: Any, state: Any) -> str:
+        return state["speed"]
+
+    def silent(self: Any, params: Any, state: Any) -> None:
+        pass
+
+    told = ("failed with KeyError: 'speed'", "returned None, which is no text")
+    for advice, reason in zip((failing, silent), told, strict=True):
+        monkeypatch.setattr(Pendulums, "advice", advice)
+        for mode in ("fused", "nested"):
+            with pytest.raises(BlowUp, match=f"at step {BAD} .*smaller time step.*The advice of Pendulums {reason}"):
+                exploding(None, mode)
+
+
 @pytest.mark.parametrize("mode", ["fused", "step", "nested"])
 def test_a_number_that_is_none_is_a_blow_up_whatever_the_limit(mode: str) -> None:
     with pytest.raises(BlowUp) as caught, np.errstate(all="ignore"):
@@ -92,6 +107,7 @@ def test_a_start_that_is_none_is_step_0(mode: str, value: float) -> None:
     with pytest.raises(BlowUp, match="at step 0") as caught:
         Case(given.model, given.params, state, given.control, given.options).rollout(mode=mode)
     assert caught.value.element == (1,)
+    assert caught.value.remedy == "Correct the start: all its numbers must be finite."
 
 
 def test_checks_of_a_sound_motion_become_rarer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd import Tensor, jvp, tensor
+from simphys.autograd import Tensor, jvp, ops, tensor
 from simphys.autograd.errors import InputError
 from simphys.autograd.kernels.runtime import ti
 from simphys.rollout import rollout
@@ -344,3 +344,34 @@ def adj_good(model: Any, x: Any, k: Any, adj_r: Any) -> Any:
 def test_an_operation_returns_arrays_of_its_shapes(function: Any, adjoint: Any, message: str, mode: str) -> None:
     with pytest.raises(InputError, match=message):
         evaluate_step(operate(function, adjoint), {"k": [1, 2], "x": [3, 4]}, mode=mode)
+
+
+def as_tuple(m: Any, p: Any, s: Any, _: Any = None) -> Any:
+    return (Multiply.apply(m, s.x, p.k),)
+
+
+def as_none(m: Any, p: Any, s: Any, _: Any = None) -> Any:
+    m.State(Multiply.apply(m, s.x, p.k))
+
+
+def as_params(m: Any, p: Any, s: Any, _: Any = None) -> Any:
+    return m.Params(Multiply.apply(m, s.x, p.k))
+
+
+@pytest.mark.parametrize("mode", ["fused", "step", "nested"])
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        (as_tuple, "must return the State after the step; found a tuple. End it with `return State(x=...)`."),
+        (as_none, "must return the State after the step; found None. End it with `return State(x=...)`."),
+        (as_params, "must give each field of State: x; found no x and unknown k. Add what is missing"),
+    ],
+)
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_step_returns_its_state(step: Any, told: str, declared: bool, mode: str) -> None:
+    def undeclared(m: Any, p: Any, s: Any, _: Any = None) -> Any:
+        return step(m, p, s.replace(x=ops.norm(s.x, axis=-1, keepdims=True) + s.x))
+
+    model = make_model(step if declared else undeclared, {"k": (2,)}, {"x": (2,)})
+    with pytest.raises(InputError, match="step of AnyModel: " + re.escape(told)):
+        evaluate_step(model, {"k": [1.0, 2.0], "x": [3.0, 4.0]}, mode=mode)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 import simphys
 from simphys import plot
 from simphys.app.step_graph import draw_step
-from simphys.scenefile import ConfigError
+from simphys.autograd.errors import InputError
+from simphys.scenefile import ConfigError, Fields
 
-from ..helpers.pendulum_scene import TRUTH, pendulums, register
+from ..helpers.pendulum_scene import TRUTH, PendulumConfig, pendulums, register
 from ..helpers.rounding import assert_equal_but_for_rounding
 from ..helpers.small_scenes import soft_square
 
@@ -121,3 +123,32 @@ def test_its_memory_can_be_limited(tmp_path: Path) -> None:
     expected, found = (each.value_and_gradient(whole.start) for each in (whole, part))
     assert_equal_but_for_rounding(found[0], expected[0], ulps=400)
     assert_equal_but_for_rounding(found[1], expected[1], ulps=400)
+
+
+def without_mass(self: PendulumConfig) -> Fields:
+    return Fields(params={"stiffness": np.ones(3)}, state={"angle": np.ones(3), "rate": np.ones(3)})
+
+
+def with_more(self: PendulumConfig) -> Fields:
+    params = {"stiffness": np.ones(3), "damping": np.array(0.0)}
+    return Fields(params=params, state={"angle": np.ones(3), "rate": np.ones(3), "speed": np.ones(3)})
+
+
+@pytest.mark.parametrize(
+    ("function", "made", "told"),
+    [
+        ("build_model", lambda self: None, "must return the Model of the scene; found None. End it with `return`"),
+        ("build_fields", lambda self: None, "must return the Fields of the scene; found None. End it with `return"),
+        ("build_fields", lambda self: {}, "must return the Fields of the scene; found a dict. End it with `return"),
+        ("build_fields", without_mass, "must give each field of Params: stiffness, damping; found no damping. Add"),
+        ("build_fields", with_more, "must give each field of State: angle, rate; found unknown speed. Add"),
+    ],
+)
+def test_what_a_config_builds_is_told_where_it_is_wrong(
+    function: str, made: Any, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes: dict[str, Any] = {"observations": None, "unknowns": None}
+    pendulums(tmp_path)
+    monkeypatch.setattr(PendulumConfig, function, made)
+    with pytest.raises(InputError, match=f"^PendulumConfig.{function}: " + re.escape(told)):
+        pendulums(tmp_path, **changes)

@@ -13,7 +13,7 @@ import numpy as np
 from simphys import scenefile as scene_files
 from simphys.autograd import Tensor, no_grad, runtime, tensor
 from simphys.experiment.members import stack_members, take_members
-from simphys.experiment.scene import Scene, build_scene
+from simphys.experiment.scene import Scene, build_scene, require_scene
 from simphys.experiment.terms import AT_END
 from simphys.optimize.mapping import Map
 from simphys.rollout import Trajectory
@@ -62,6 +62,7 @@ def check_scene(
     come back in force. `each` computes the finite differences of the leaves, see `simphys.app.mapping.map_on`.
     Errors: InputError for a motion that blows up.
     """
+    require_scene("check", scene)
     if scene.experiments:
         return join_certificates(_check_each(scene.experiments, seed, on_statement, each))
     with runtime.keep_settings():

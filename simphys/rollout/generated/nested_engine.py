@@ -15,6 +15,7 @@ from simphys.autograd import Tensor, enable_grad, grad, is_grad_enabled, lineari
 from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Arrays, Model
 from simphys.simulator.array_engine import ArrayEngine
+from simphys.simulator.returned import require_state
 
 GRAPH_STATES = 16
 """Memory of the graph of one step in sizes of the state and the parameters, approximately."""
@@ -129,7 +130,8 @@ class NestedEngine(ArrayEngine):
             moves = differentiable and "control" in moving
             control = leaves["control"] = tensor(self.control[member, step.number], requires_grad=moves)
         model = self.model
-        return self._step(model, model.Params(**params), model.State(**state), control), leaves
+        result = self._step(model, model.Params(**params), model.State(**state), control)
+        return require_state(model, result), leaves
 
     def _make_params(self, member: int, moving: Collection[str]) -> dict[str, Tensor]:
         """Make the parameters of a member; gradients flow to those that are `moving`."""

@@ -286,7 +286,10 @@ class RigidBodies(Model):
     def advice(self, params: Arrays, state: Arrays) -> str:
         """Name the fastest body, and the likely reason why the step is too long."""
         speed = np.linalg.norm(state["velocity"], axis=-1) + np.linalg.norm(state["angular_velocity"], axis=-1)
-        body = int(np.nanargmax(speed))
+        unknown = np.isnan(speed)
+        if unknown.any():
+            return f"The velocity of body {int(np.argmax(unknown))} is no number: correct it."
+        body = int(np.argmax(speed))
         motion = (
             f"Body {body} is the fastest and moves {np.linalg.norm(state['velocity'][body]) * self.dt:.2g} m a step. "
         )

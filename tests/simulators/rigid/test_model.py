@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simphys.autograd import tensor
 from simphys.autograd.errors import InputError
 from simphys.nn import Controller
-from simphys.rollout import rollout
+from simphys.rollout import BlowUp, rollout
 from simphys.simulators.rigid import WORLD, Box, Capsule, Joint, Plane, RigidBodies, Sphere, Spring
 from simphys.simulators.rigid.checks import check_params
 
@@ -125,3 +126,16 @@ def test_advice_names_the_fastest_body_and_what_may_be_wrong() -> None:
     moving = {**state.arrays(), "velocity": np.array([[1.0, 0.0], [0.0, 50.0], [2.0, 0.0]])}
     assert "Body 1" in model.advice(params.arrays(), moving)
     assert "reduce dt" in model.advice(params.arrays(), moving)
+
+
+@pytest.mark.parametrize("field", ["velocity", "angular_velocity"])
+def test_advice_names_the_body_without_a_velocity(field: str) -> None:
+    model, params, state = tumbling_in_plane("compliant")
+    values = state.arrays()[field].copy()
+    for bodies in (slice(1, 2), slice(None)):
+        values[bodies] = np.nan
+        body = bodies.start or 0
+        told = model.advice(params.arrays(), {**state.arrays(), field: values})
+        assert told == f"The velocity of body {body} is no number: correct it."
+    with pytest.raises(BlowUp, match=rf"step 0 .*{field}\[0, 0\] = nan. Correct the start"):
+        rollout(model, params, state.replace(**{field: tensor(values)}), steps=1)
