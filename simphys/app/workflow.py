@@ -48,6 +48,7 @@ from simphys.runs.run_files import (
     write_unknowns,
 )
 from simphys.runs.truths import TruthError, compute_truth_errors, write_truths
+from simphys.runs.used_values import find_departures, write_departures
 
 from .bars import bar_of_iterations, bar_of_steps
 
@@ -139,6 +140,7 @@ def simulate(
         open_recorder(scene, folder, kind="run", overwrite=overwrite) as recorder,
     ):
         _write_measurements(recorder, scene)
+        write_departures(recorder, scene, find_departures(scene))
         record_motions(recorder, scene, on_progress=on_progress or bar_of_steps())
         cost.write(recorder)
     return recorder.recording
@@ -207,6 +209,7 @@ def identify(
     rate = chosen.learning_rate if chosen.method in ("adam", "gradient_descent") else None
     with open_recorder(scene, folder, kind="optimize", overwrite=overwrite, resume=resume) as recorder:
         _write_measurements(recorder, scene)
+        write_departures(recorder, scene, find_departures(scene))
         try:
             search, horizon = prepare_search(objective, chosen.horizon)
             result = optimize.minimize(
