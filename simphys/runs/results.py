@@ -25,6 +25,8 @@ from .estimates import Estimate
 from .used_values import Departure, carry, describe_departures, find_departures, in_words
 
 FITTED = "fitted.toml"
+RESULTS = (FITTED, "fitted.json", "values.csv", "covariance.csv")
+"""Files of a fit, beside those of unknowns with many numbers."""
 MOST_NUMBERS = 16
 """Largest number of values of an unknown that stand in fitted.toml itself; more go to a file beside it."""
 

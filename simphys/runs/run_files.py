@@ -26,6 +26,7 @@ from simphys.record import (
     RunRecorder,
     damage_as_errors,
     name_group,
+    require_no_fit,
 )
 from simphys.scenefile import from_dict, to_dict
 
@@ -53,6 +54,8 @@ def open_recorder(
         "simphys": __version__,
     }
     tables = to_dict(scene.config)
+    if folder is not None and kind == "run" and overwrite:
+        require_no_fit(Path(folder))
     if folder is None:
         return MemoryRecorder(kind=kind, provenance=provenance, scene=tables)
     return Recorder(folder, kind=kind, provenance=provenance, scene=tables, overwrite=overwrite, resume=resume)
