@@ -37,6 +37,7 @@ from simphys.runs.estimates import (
 from simphys.runs.fit_text import fit_text
 from simphys.runs.judgement import write_judgement
 from simphys.runs.motion import count_block_steps, record_motions, record_motions_together
+from simphys.runs.old_files import list_old_files, remove
 from simphys.runs.results import write_results
 from simphys.runs.run_files import (
     RecorderLog,
@@ -48,6 +49,7 @@ from simphys.runs.run_files import (
     write_unknowns,
 )
 from simphys.runs.truths import TruthError, compute_truth_errors, write_truths
+from simphys.runs.used_values import find_departures, write_departures
 
 from .bars import bar_of_iterations, bar_of_steps
 
@@ -127,7 +129,8 @@ def simulate(
 
     Without `folder` the recording is held in memory, and nothing is written. In a folder, states go to disk while they
     are computed: memory does not grow with the horizon, and an interrupted or failed simulation stays readable up to
-    there. `overwrite` replaces a run that the folder holds. `on_progress(step, steps)` is called now and then.
+    there. `overwrite` replaces a simulation that the folder holds, with its results and pictures, but no fit.
+    `on_progress(step, steps)` is called now and then.
     Errors: InputError for what is no scene, the measurement of one member beside a batch, a motion that blows up, or a
     folder that cannot be used; StorageError for a full disk.
     """
@@ -135,12 +138,13 @@ def simulate(
     _require_folder("simulate", folder, overwrite=overwrite)
     verify_device(scene)
     cost = Cost()
+    old_files = list_old_files(folder if overwrite else None)
     hint = "" if folder is None else f"The motion before is recorded: `simphys plot {folder}` draws it."
     with (
         blow_ups_as_input_errors("simulation", hint),
         open_recorder(scene, folder, kind="run", overwrite=overwrite) as recorder,
     ):
-        _write_measurements(recorder, scene)
+        _begin(recorder, scene, old_files)
         record_motions(recorder, scene, on_progress=on_progress or bar_of_steps())
         cost.write(recorder)
     return recorder.recording
@@ -187,8 +191,8 @@ def identify(
 
     The run is recorded: iterations, the fitted motion and the gradient along time; without `folder` in memory, and
     nothing is written. In a folder evaluations are recorded, too: `resume` continues an interrupted run there and ends
-    with the result of an uninterrupted one. `overwrite` replaces a run that the folder holds.
-    A fit fails if it ends beyond the stability limit of the time step, or at an infeasible start state, whatever the
+    with the result of an uninterrupted one. `overwrite` replaces the folder's run and what was made
+    of it. A fit fails if it ends beyond the stability limit of the time step, or at an infeasible start state, whatever the
     optimizer reports.
     Errors: InputError for unknowns that the data do not determine, a start that blows up, or a folder that cannot be
     used; StorageError for a full disk; IdentificationInterrupted on Ctrl-C.
@@ -202,6 +206,7 @@ def identify(
         require_no_run(Path(folder))  # before the work of the checks below
     verify_device(scene)
     cost = Cost()
+    old_files = list_old_files(folder if overwrite else None)
     objective = _prepare_objective(scene, start)
     scene = objective.scene
     if resume and folder is not None:
@@ -209,7 +214,7 @@ def identify(
     chosen = scene.config.optimizer
     rate = chosen.learning_rate if chosen.method in ("adam", "gradient_descent") else None
     with open_recorder(scene, folder, kind="optimize", overwrite=overwrite, resume=resume) as recorder:
-        _write_measurements(recorder, scene)
+        _begin(recorder, scene, old_files)
         try:
             search, horizon = prepare_search(objective, chosen.horizon)
             result = optimize.minimize(
@@ -255,6 +260,13 @@ def _require_folder(source: str, folder: str | Path | None, **flags: bool) -> No
         if given and folder is None:
             remedy = f"Pass folder=PATH, or leave {name} out: without a folder nothing is written."
             raise InputError(source, f"{name} needs the folder of a run", "folder=None", remedy)
+
+
+def _begin(recorder: RunRecorder, scene: Scene, old_files: list[Path]) -> None:
+    """Begin a run: remove what was made of the one before; record measurements, and values that no table tells."""
+    remove(old_files)
+    _write_measurements(recorder, scene)
+    write_departures(recorder, scene, find_departures(scene))
 
 
 def _write_measurements(recorder: RunRecorder, scene: Scene) -> None:

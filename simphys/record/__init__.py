@@ -12,6 +12,7 @@ A run can be recorded in memory, too: MemoryRecorder has the interface of Record
 """
 
 from simphys.record.contents import damage_as_errors
+from simphys.record.folder import require_no_fit
 from simphys.record.memory import MemoryRecorder
 from simphys.record.part import PartRecorder, RunRecorder, list_parts, name_group
 from simphys.record.recorder import Recorder, require_no_run
@@ -29,5 +30,6 @@ __all__ = [
     "damage_as_errors",
     "list_parts",
     "name_group",
+    "require_no_fit",
     "require_no_run",
 ]

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from simphys.autograd.errors import InputError, StorageError
+from simphys.record.index import INDEX_NAME, load_index
 
 LOCK = ".lock"
 
@@ -25,6 +26,22 @@ def prepare(folder: Path, segments: Path) -> None:
         raise InputError(source, constraint, str(error), remedy) from error
     if not os.access(folder, os.W_OK | os.X_OK) or not os.access(segments, os.W_OK | os.X_OK):
         raise InputError(source, constraint, "no permission to write", remedy)
+
+
+def require_no_fit(folder: Path) -> None:
+    """Raise InputError if the folder holds a fit, which a simulation must not replace: it may have taken hours."""
+    try:
+        recorded = load_index(folder / INDEX_NAME).attrs.get("", {}).get("kind")
+    except (OSError, StorageError):  # no run, or none that can be read
+        return
+    if recorded == "optimize":
+        raise InputError(
+            f"output folder {folder}",
+            "must not hold a fit, which a simulation does not overwrite",
+            f"a fit in {INDEX_NAME} there",
+            "Choose another folder: output.folder=PATH (in Python folder=PATH). `simphys optimize SCENE --overwrite` "
+            "replaces the fit by another one.",
+        )
 
 
 def take_lock(folder: Path, segments: Path) -> int | None:

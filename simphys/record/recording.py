@@ -19,6 +19,9 @@ from simphys.simulator.views import views
 
 T = TypeVar("T")
 
+PARAMETERS, START = "parameters", "start"
+"""Groups of the parameters that a motion was simulated with, and of the state that it began with."""
+
 
 class Store(Protocol):
     """Arrays and attributes of a run by their paths, which have no slash at either end."""
@@ -137,6 +140,23 @@ class Recording:
             if not isinstance(found, dict):
                 raise ValueError(f"{str(found)[:80]!r}, where a table should be")
             return found
+
+    @property
+    def params(self) -> dict[str, np.ndarray]:
+        """The parameters that the motion was simulated with, by name; of a fit, with the values that it found.
+
+        `attrs("parameters/NAME")` holds the unit, if it is known. {} for a run without a motion, and for one of
+        several experiments, each of which has its own.
+        """
+        return self._arrays(PARAMETERS)
+
+    @property
+    def start(self) -> dict[str, np.ndarray]:
+        """The state that the motion began with, by name; see `params`."""
+        return self._arrays(START)
+
+    def _arrays(self, group: str) -> dict[str, np.ndarray]:
+        return {name: self[f"{group}/{name}"] for name in self.keys(group)}
 
     @property
     def provenance(self) -> dict[str, object]:

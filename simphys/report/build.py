@@ -20,6 +20,7 @@ from simphys.report.replay import make_replay
 from simphys.report.scene_text import to_toml
 from simphys.report.tables import cost_rows, count_iterations, result_tables, solver_table, verdict_table, version_table
 from simphys.runs.run_files import CERTIFICATE
+from simphys.runs.used_values import in_words, read_departures
 
 NAME = "report.html"
 T = TypeVar("T")
@@ -177,6 +178,8 @@ def _notes(recording: Recording) -> Iterator[str]:
     made = recording.provenance.get("simphys")
     if made != __version__:
         yield f"Version {made or 'unknown'} of simphys recorded the run, and version {__version__} made this report."
+    if others := read_departures(recording):
+        yield in_words(others)
     for name, own in _motions(recording).items():
         where = f" of {name}" if name else ""
         if "motion" not in own:

@@ -16,6 +16,7 @@ from simphys.plot.film import encode_gif, write_mp4
 from simphys.record import Recording
 from simphys.report.build import read_status
 from simphys.report.tables import Table, cost_rows, result_tables
+from simphys.runs.used_values import in_words, read_departures
 
 HEIGHT = 720  # pixels of a page in a cell
 
@@ -97,9 +98,11 @@ def describe_recording(recording: Recording) -> str:
     title = recording.scene.get("title") or "a run"
     held = [name for name in recording.keys() if name not in ("h5md", "scene")]  # noqa: SIM118 a method
     job = {"optimize": "Fit", "run": "Simulation"}.get(recording.kind, recording.kind)
+    others = read_departures(recording)
     return "\n".join(
         [
             f"{job} '{title}': {read_status(recording).word}",
+            *([f"  values   {in_words(others)}"] if others else []),
             f"  in       {recording.name}",
             f"  holds    {', '.join(held) or 'the scene alone'}",
             "  see      .show() a replay, .plot(NAME) a picture, [PATH] an array",

@@ -20,6 +20,7 @@ from simphys.rollout.run import Progress
 from simphys.simulator import Quantity
 
 from .run_files import find_group, find_unit, open_recorder, recorders_of_parts, write_fit, write_grid
+from .used_values import write_values
 
 STRESSES = "stresses"
 """Group of what bodies, or the links between them, bear."""
@@ -127,6 +128,7 @@ class _Motion:
                 signal = np.moveaxis(signal, 1, 0).reshape(scene.steps, -1)  # a channel for each member
             recorder.write("control", units=units, step=steps, time=steps * scene.dt, value=signal)
         write_grid(recorder, scene)
+        write_values(recorder, scene)
         if (bodies := scene.bodies) is not None and scene.members is None:
             dim = scene.state.position.shape[1]
             recorder.write("particles/nodes/box", attrs={"dimension": dim, "boundary": ["none"] * dim})

@@ -22,8 +22,11 @@ from simphys.scenefile import ValueSection, flat_entries, to_dict
 from simphys.scenefile.toml_text import to_toml
 
 from .estimates import Estimate
+from .used_values import Departure, carry, describe_departures, find_departures, in_words
 
 FITTED = "fitted.toml"
+RESULTS = (FITTED, "fitted.json", "values.csv", "covariance.csv")
+"""Files of a fit, beside those of unknowns with many numbers."""
 MOST_NUMBERS = 16
 """Largest number of values of an unknown that stand in fitted.toml itself; more go to a file beside it."""
 
@@ -90,16 +93,44 @@ def _write_scene(folder: Path, scene: Scene, unknowns: Unknowns, result: optimiz
             others = table.get("values", {})
             shape = unknowns.values[block.parameter].shape
             table["values"] = {n: v for n, v in others.items() if not _is_within(v, block, shape)} | {label: value}
+    departures = find_departures(scene)
+    _carry(folder, tables, departures, unknowns)
     tables["output"]["folder"] += "_fitted"
     files = [str(part.observations.file) for part in scene.parts if part.observations is not None]
     measured = f" to {', '.join(dict.fromkeys(files))}" if files else ""
+    others = f"# {in_words(describe_departures(scene, departures))}\n" if departures else ""
     head = (
         f"# Made by simphys {__version__}: the scene {scene.config.title or 'without a title'!r} with the values\n"
         f"# that a fit{measured} has found.\n"
         f"# The run is {folder.resolve()}; its verdict: {verdict}.\n"
+        f"{others}"
         "# The section [values] replaces what the sections of the simulator say.\n\n"
     )
     (folder / FITTED).write_text(head + to_toml(tables), encoding="utf-8")
+
+
+def _carry(folder: Path, tables: dict[str, Any], departures: Sequence[Departure], unknowns: Unknowns) -> None:
+    """Add sections of [values] for what the fit used in place of the tables; those of experiments stay told in words.
+
+    An experiment's [values] are laid over the scene's, so that a section of the scene would reach the others, too.
+    """
+    for each in departures:
+        if each.experiment is not None:
+            continue
+        blocks = [block for block in unknowns.blocks if block.parameter == each.name]
+        found = np.concatenate([np.zeros(0, int), *(block.entries for block in blocks)])
+        own = {block.label for block in blocks}
+        sections = tables.get("values", {})
+        others = {name: section for name, section in sections.items() if name not in own}
+        made = carry(each, others, found)
+        if made is None:
+            continue
+        label = f"used_{each.name}"
+        if len(made["value"]) > MOST_NUMBERS:
+            np.save(folder / f"{label}.npy", np.array(made["value"]))
+            made["value"] = f"{label}.npy"
+        kept = {n: section for n, section in sections.items() if n in own or section["parameter"] != each.name}
+        tables["values"] = kept | {label: made}
 
 
 def _is_within(value: dict[str, Any], block: Block, shape: tuple[int, ...]) -> bool:

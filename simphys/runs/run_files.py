@@ -26,11 +26,13 @@ from simphys.record import (
     RunRecorder,
     damage_as_errors,
     name_group,
+    require_no_fit,
 )
 from simphys.scenefile import from_dict, to_dict
 
 from .estimates import Estimate
 from .truths import TruthError
+from .used_values import describe_departures, find_departures, read_departures
 
 CERTIFICATE = "certificate.txt"
 """File in the folder of a run that holds the text of its scene's certificate, if one was saved."""
@@ -52,6 +54,8 @@ def open_recorder(
         "simphys": __version__,
     }
     tables = to_dict(scene.config)
+    if folder is not None and kind == "run" and overwrite:
+        require_no_fit(Path(folder))
     if folder is None:
         return MemoryRecorder(kind=kind, provenance=provenance, scene=tables)
     return Recorder(folder, kind=kind, provenance=provenance, scene=tables, overwrite=overwrite, resume=resume)
@@ -80,6 +84,15 @@ def _compare(scene: Scene, folder: Path, recording: Recording) -> None:
                 f"[{section}] {other}, recorded was {one}",
                 "Undo that change, or begin a new run with --overwrite or another output.folder.",
             )
+    others, before = describe_departures(scene, find_departures(scene)), read_departures(recording)
+    if others != before:
+        none = "no values in place of those of the tables"
+        raise InputError(
+            f"resume of {folder}",
+            "the values must be those of the interrupted run",
+            f"{others or none}, recorded was {before or none}",
+            "Give the scene these values, or begin a new run with overwrite=True or another folder.",
+        )
     for part in scene.parts:
         if part.observations is not None:
             prefix = f"{name_group(part.name)}/" if part.name else ""
@@ -219,7 +232,7 @@ def find_group(scene: Scene, field: str) -> str:
 
 
 def write_grid(recorder: AnyRecorder, scene: Scene) -> None:
-    """Record the places of the cells of the scene's grid, and the parameters that have a number for each cell."""
+    """Record the places of the cells of the scene's grid."""
     if (grid := scene.grid) is None:
         return
     names = list(grid.fields)
@@ -233,9 +246,6 @@ def write_grid(recorder: AnyRecorder, scene: Scene) -> None:
     }
     members = {} if scene.members is None else {"members": scene.members}
     recorder.write("grid", attrs=attrs | members)
-    params = {name: values for name, values in scene.params.arrays().items() if name in grid.fields and values.size}
-    if params:
-        recorder.write("parameters", units={name: grid.fields[name] for name in params}, **params)
 
 
 def recorders_of_parts(recorder: RunRecorder, scene: Scene) -> list[tuple[AnyRecorder, Scene]]:

@@ -118,9 +118,14 @@ def test_an_existing_run_is_replaced_only_with_overwrite(scene: Path, fit: tuple
     assert refused.exit_code == 2
     assert "output folder runs/scene: must not hold a run already; found run.h5 there. " in refused.stderr
     assert Path("runs/scene/run.h5").read_bytes() == kept
-    assert simphys("run", scene, "--overwrite").exit_code == 0
-    assert Recording("runs/scene").kind == "run"
-    assert pictures("runs/scene") == {"fit.png", "trajectory.png"}  # none is left of the fit
+    refused = simphys("run", scene, "--overwrite")
+    assert refused.exit_code == 2
+    assert "runs/scene: must not hold a fit, which a simulation does not overwrite; found a fit in" in refused.stderr
+    assert Path("runs/scene/run.h5").read_bytes() == kept
+    assert simphys("run", scene, "output.folder=other").exit_code == 0
+    assert simphys("run", scene, "output.folder=other", "--overwrite").exit_code == 0
+    assert Recording("other").kind == "run"
+    assert pictures("other") == {"fit.png", "trajectory.png"}
 
 
 def test_run_simulates_with_overrides_in_toml_syntax(scene: Path) -> None:
