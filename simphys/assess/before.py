@@ -23,6 +23,8 @@ MANY_STEPS = 5_000_000
 """Steps of a horizon beyond which the unit of time is doubtful."""
 UNEVEN = 1e4
 """Ratio of the effects of two unknowns beyond which gradient methods, which do not rescale them, crawl."""
+VELOCITIES = {"velocity", "angular_velocity", "rate"}
+"""Fields of states that are zero at rest."""
 LARGE_ERROR = 1.0
 """Expected standard error in units of the unknown's scale, beyond which the data hardly determine it."""
 
@@ -43,6 +45,18 @@ def judge_cheaply(objective: SceneObjective[Any]) -> list[Criterion]:
 def judge_sampling(scene: Setup) -> list[Criterion]:
     """Judge whether time steps and samples of each experiment resolve the measured motion."""
     return [each for part in scene.parts for each in _judge_sampling(part)]
+
+
+def advise_motion(objective: SceneObjective[Any]) -> str:
+    """Advise another start than one at rest, which hides what only a motion shows; empty if something moves."""
+    found: dict[str, str] = {}
+    for part in objective.scene_at(objective.start).parts:
+        names = [name for name in part.state.names() if name in VELOCITIES and getattr(part.state, name).size]
+        if not names or any(np.any(getattr(part.state, name).data) for name in names):
+            return ""
+        section = getattr(part.config, "state", None)
+        found |= {name: f"state.{name}" if hasattr(section, name) else name for name in names}
+    return f"The start is at rest: give {' or '.join(found.values())} another start, which may tell more."
 
 
 def find_period(times: Array, values: Array) -> float:
@@ -99,7 +113,10 @@ def _judge_information(objective: SceneObjective[Any]) -> Iterator[Criterion]:
         found = [f"{', '.join(group)} act together" for group in report.confused]
         found += [f"{label} changes no observation" for label in report.unseen]
         remedy = "Tie some of [unknowns] together, leave one out, or observe more."
-        yield Criterion("expected errors", report.rank, "failed", "; ".join(found), remedy)
+        staged = objective.scene.config.optimizer.horizon != "full"  # the way to the whole horizon may tell more
+        words = f"{'; '.join(found)}, at the start"
+        advice = f"{remedy} {advise_motion(objective)}".rstrip()
+        yield Criterion("expected errors", report.rank, "doubtful" if staged else "failed", words, advice)
         return
     lengths = np.linalg.norm(jacobian, axis=0)
     ratio = float(lengths.max() / lengths.min())
