@@ -12,25 +12,26 @@ from typing import Any
 import numpy as np
 
 from simphys import optimize
-from simphys.assess import Criterion, estimate_noise
-from simphys.assess.before import judge_start
+from simphys.assess import Criterion, estimate_noise, worst
+from simphys.assess.before import judge_cheaply, judge_start
 from simphys.assess.holdout import judge_holdout, predict_holdout
 from simphys.assess.laplace import approximate_posterior, judge_laplace
 from simphys.assess.recovery import Recovery, judge_recovery, recover
 from simphys.assess.starts import Starts, judge_starts, try_starts
 from simphys.assess.uncertainty import LARGEST
-from simphys.autograd.errors import InputError
+from simphys.autograd.errors import InputError, UnphysicalValue
 from simphys.experiment.hold_out import hold_out
 from simphys.experiment.objective import SceneObjective
 from simphys.experiment.scene import Scene, build_scene, load_scene, require_scene
 from simphys.experiment.several import map_measurements
 from simphys.optimize.mapping import Map
 from simphys.record import Recording, RunRecorder, damage_as_errors
+from simphys.runs.estimates import make_estimates
 from simphys.runs.judgement import write_judgement
-from simphys.runs.run_files import open_recorder
+from simphys.runs.run_files import open_recorder, require_same_run, write_unknowns
 from simphys.scenefile import ValidationSection, from_dict
 
-from .workflow import Identification, identify, prepare_search
+from .workflow import Identification, identify, prepare_search, require_sound_start, write_measurements
 
 SECONDS = 60.0
 """Budget of time [s]."""
@@ -65,10 +66,12 @@ def assess(
     of their standard deviations (assess/laplace.py).
 
     Further starts and recovery share the time that is left of `seconds`, with a few of each in any case. `resume`
-    continues the fit of an interrupted assessment. Returns the fit with all criteria. If the checks before fail, or the
-    fit, the later ones are left out. `on_progress` is called with each part and its end by `time.monotonic()`, None if
-    that is not known; `on_iteration` in the fit. `each` computes the further fits, see `mapping.map_on`.
-    Errors: those of `identify`; InputError for a scene without a measurement.
+    continues the fit of an interrupted assessment. Returns the fit with all criteria. If the checks before fail, there
+    is no fit, and the unknowns are those of the start; if the fit fails, the later ones are left out. `on_progress` is
+    called with each part and its end by `time.monotonic()`, None if that is not known; `on_iteration` in the fit.
+    `each` computes the further fits, see `mapping.map_on`.
+    Errors: InputError for a scene without a measurement; those of `identify`, but a start that blows up, and unknowns
+    that the data do not determine, are criteria that fail.
     """
     require_scene("assess", scene)
     until = time.monotonic() + seconds
@@ -76,7 +79,9 @@ def assess(
     objective = scene.objective()
     _require_errors(scene, len(objective.labels))
     tell("checks before the fit", None)
-    before = judge_start(objective)
+    before = _judge_before(objective)
+    if worst(before) == "failed":
+        return _conclude_before(objective, folder, before, overwrite=overwrite, resume=resume)
     tell("the fit", None)
     scene = estimate_noise(scene)
     objective = scene.objective()
@@ -115,6 +120,37 @@ def _require_errors(scene: Scene, unknowns: int) -> None:
     if unknowns > LARGEST and scene.lowpass is not None:
         remedy = "End loss.lowpass with 0, which is no filter."
         raise InputError("assess", "needs independent residuals at the end", "filtered misfits", remedy)
+
+
+def _judge_before(objective: SceneObjective[Scene]) -> list[Criterion]:
+    """Judge a fit before it is made; a start without a sound motion fails, and leaves out what needs its motion."""
+    try:
+        require_sound_start(objective)
+        return judge_start(objective)
+    except UnphysicalValue:
+        raise
+    except InputError as error:
+        found, remedy = f"{error.constraint}; found {error.found}", error.remedy
+    except optimize.FailedTrial as error:
+        found, remedy = str(error), "Choose other values for unknowns.NAME.start, or lower time.dt."
+    return [*judge_cheaply(objective), Criterion("sound start", np.nan, "failed", found, remedy)]
+
+
+def _conclude_before(
+    objective: SceneObjective[Scene], folder: str | Path, criteria: list[Criterion], *, overwrite: bool, resume: bool
+) -> Identification:
+    """Record an assessment that ends before the fit, with the unknowns at their start."""
+    scene, start = objective.scene_at(objective.start), objective.start
+    if resume:
+        require_same_run(objective.scene, Path(folder))
+    message = "there is no fit, as a check before it failed"
+    result = optimize.Result(start, np.nan, 1.0, "failed", message, 0, 0, 0, ())
+    table = make_estimates(objective, result, None, "no fit")
+    with open_recorder(objective.scene, folder, kind="optimize", overwrite=overwrite, resume=resume) as recorder:
+        write_measurements(recorder, objective.scene)
+        write_unknowns(recorder, table, result, ())
+        write_judgement(recorder, criteria, None)
+    return Identification(recorder.recording, scene, table, result, {}, criteria=tuple(criteria))
 
 
 def _assess_field(

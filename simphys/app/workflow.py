@@ -30,6 +30,7 @@ from simphys.runs.cost import Cost
 from simphys.runs.estimates import (
     Estimate,
     find_uncertainty,
+    judge_determined,
     make_estimates,
     require_determined,
     require_feasible_jacobians,
@@ -166,7 +167,7 @@ def simulate_together(
             recorder = open_recorder(scene, folder, kind="run", overwrite=True)
             stack.enter_context(recorder)
             recorders.append(recorder)
-            _write_measurements(recorder, scene)
+            write_measurements(recorder, scene)
         with blow_ups_as_input_errors("simulation", ""):
             record_motions_together(recorders, scenes, on_progress=on_progress)
         for recorder in recorders:
@@ -207,7 +208,7 @@ def identify(
     verify_device(scene)
     cost = Cost()
     old_files = list_old_files(folder if overwrite else None)
-    objective = _prepare_objective(scene, start)
+    objective, determined = _prepare_objective(scene, start)
     scene = objective.scene
     if resume and folder is not None:
         require_same_run(scene, Path(folder))
@@ -232,19 +233,24 @@ def identify(
             )
         except optimize.Interrupted as stop:
             raise IdentificationInterrupted(_conclude_early(recorder, objective, stop.result)) from None
-        found = _conclude(recorder, objective, result)
+        found = _conclude(recorder, objective, result if determined else judge_determined(objective, result))
         cost.write(recorder)
         return found
 
 
-def _prepare_objective(scene: Scene, start: np.ndarray[Any, Any] | None) -> SceneObjective[Scene]:
-    """Make the objective of a fit, with the noise estimated where the scene states none. Errors: InputError."""
+def _prepare_objective(scene: Scene, start: np.ndarray[Any, Any] | None) -> tuple[SceneObjective[Scene], bool]:
+    """Make the objective of a fit, with the noise estimated where the scene states none; False if it is doubtful.
+
+    It is doubtful if the data do not determine all unknowns at the start. Errors: InputError.
+    """
     objective = scene.objective() if start is None else scene.objective().with_start(start)
     require_feasible_jacobians(objective)
-    _require_sound_start(objective)
-    require_determined(objective)
+    require_sound_start(objective)
+    determined = require_determined(objective)
     weighted = estimate_noise(scene)
-    return objective if weighted is scene else weighted.objective().with_start(objective.start)
+    if weighted is not scene:
+        objective = weighted.objective().with_start(objective.start)
+    return objective, determined
 
 
 def prepare_search(objective: SceneObjective[Scene], horizon: str) -> tuple[SceneObjective[Scene], optimize.Horizon]:
@@ -265,11 +271,12 @@ def _require_folder(source: str, folder: str | Path | None, **flags: bool) -> No
 def _begin(recorder: RunRecorder, scene: Scene, old_files: list[Path]) -> None:
     """Begin a run: remove what was made of the one before; record measurements, and values that no table tells."""
     remove(old_files)
-    _write_measurements(recorder, scene)
+    write_measurements(recorder, scene)
     write_departures(recorder, scene, find_departures(scene))
 
 
-def _write_measurements(recorder: RunRecorder, scene: Scene) -> None:
+def write_measurements(recorder: RunRecorder, scene: Scene) -> None:
+    """Record the measurement of each experiment."""
     for own, part in recorders_of_parts(recorder, scene):
         if part.observations is not None:
             write_observations(own, part.observations)
@@ -291,7 +298,7 @@ def require_samples(scene: Scene) -> None:
         raise InputError("--workers", "a fit shares the samples of optimizer.smoothing", "no smoothing", remedy)
 
 
-def _require_sound_start(objective: SceneObjective) -> None:
+def require_sound_start(objective: SceneObjective) -> None:
     """Raise InputError if the motion from the unknowns' start values is beyond the stability limit or blows up."""
     begin = objective.scene_at(objective.start)
     for part in begin.parts:

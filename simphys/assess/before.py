@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from simphys import optimize
+from simphys.experiment.misfits import sigma_is_stated
 from simphys.experiment.objective import SceneObjective
 from simphys.experiment.observe import Observations
 from simphys.experiment.setup import Setup
 
 from .chi_square import compare_neighbours, unit_before_fit
 from .criteria import Criterion
-from .series import sigma_is_stated
 from .uncertainty import LARGEST
 
 Array = np.ndarray[Any, Any]
@@ -25,6 +25,8 @@ MANY_STEPS = 5_000_000
 """Steps of a horizon beyond which the unit of time is doubtful."""
 UNEVEN = 1e4
 """Ratio of the effects of two unknowns beyond which gradient methods, which do not rescale them, crawl."""
+VELOCITIES = {"velocity", "angular_velocity", "rate"}
+"""Fields of states that are zero at rest."""
 LARGE_ERROR = 1.0
 """Expected standard error in units of the unknown's scale, beyond which the data hardly determine it."""
 
@@ -54,6 +56,18 @@ def expect_errors(objective: SceneObjective[Any], jacobian: Array) -> Array:
     """
     variance = unit_before_fit(objective, jacobian)
     return np.asarray(np.sqrt(variance * np.diag(np.linalg.pinv(jacobian.T @ jacobian))))
+
+
+def advise_motion(objective: SceneObjective[Any]) -> str:
+    """Advise another start than one at rest, which hides what only a motion shows; empty if something moves."""
+    found: dict[str, str] = {}
+    for part in objective.scene_at(objective.start).parts:
+        names = [name for name in part.state.names() if name in VELOCITIES and getattr(part.state, name).size]
+        if not names or any(np.any(getattr(part.state, name).data) for name in names):
+            return ""
+        section = getattr(part.config, "state", None)
+        found |= {name: f"state.{name}" if hasattr(section, name) else name for name in names}
+    return f"The start is at rest: give {' or '.join(found.values())} another start, which may tell more."
 
 
 def find_period(times: Array, values: Array) -> float:
@@ -113,7 +127,10 @@ def _judge_information(objective: SceneObjective[Any]) -> Iterator[Criterion]:
         found = [f"{', '.join(group)} act together" for group in report.confused]
         found += [f"{label} changes no observation" for label in report.unseen]
         remedy = "Tie some of [unknowns] together, leave one out, or observe more."
-        yield Criterion("expected errors", report.rank, "failed", "; ".join(found), remedy)
+        staged = objective.scene.config.optimizer.horizon != "full"  # the way to the whole horizon may tell more
+        words = f"{'; '.join(found)}, at the start"
+        advice = f"{remedy} {advise_motion(objective)}".rstrip()
+        yield Criterion("expected errors", report.rank, "doubtful" if staged else "failed", words, advice)
         return
     lengths = np.linalg.norm(jacobian, axis=0)
     ratio = float(lengths.max() / lengths.min())

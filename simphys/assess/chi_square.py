@@ -20,11 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from simphys.experiment.misfits import sigma_is_stated
 from simphys.experiment.objective import SceneObjective
 from simphys.experiment.observe import Observations
 from simphys.experiment.setup import Measurement, Setup
 
-from .series import along_time, list_columns, sigma_is_stated
+from .series import along_time, list_columns
 
 Array = np.ndarray[Any, Any]
 

@@ -24,13 +24,13 @@ from typing import Any
 
 import numpy as np
 
+from simphys.experiment.misfits import sigma_is_stated
 from simphys.experiment.objective import SceneObjective
 from simphys.experiment.setup import Setup
 from simphys.optimize.lanczos import Lanczos
 
 from .criteria import Criterion, grade
 from .quality import FAILED_MISFIT, LARGE_MISFIT
-from .series import sigma_is_stated
 
 Array = np.ndarray[Any, Any]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from simphys import optimize
+from simphys.experiment.misfits import sigma_is_stated
 from simphys.experiment.observe import Observations
 from simphys.experiment.setup import Setup
 
@@ -16,7 +17,7 @@ from .chi_square import unit_of_chi_square
 from .criteria import Criterion, Verdict, grade
 from .holdout import judge_holdout
 from .noise import judge_noise
-from .series import along_time, list_channels, sigma_is_stated
+from .series import along_time, list_channels
 from .uncertainty import Uncertainty
 
 Array = np.ndarray[Any, Any]

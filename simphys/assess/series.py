@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from simphys.experiment.observe import UNKNOWN
 from simphys.experiment.observe_field import FieldObservations
 from simphys.experiment.setup import Measurement, Setup
 
@@ -79,17 +78,3 @@ def list_channels(series: Sequence[Series]) -> Iterator[tuple[str, Series, slice
         if each.there.any():
             for label, columns in list_columns(each.seen):
                 yield f"{each.name}: {label}" if each.name else label, each, columns
-
-
-def sigma_is_stated(setup: Setup) -> bool:
-    """Return True if the scene states the noise of all that is measured."""
-    sections = [part.config.observations for part in setup.parts]
-    return all(
-        section is not None
-        and (
-            section.sigma is not None
-            if section.field is not None
-            else all(channel.sigma not in (None, UNKNOWN) for channel in section.channels or [])
-        )
-        for section in sections
-    )

@@ -17,6 +17,7 @@ from simphys.rollout.trajectory import Running
 from . import density, losses, sampling, sensors, terms
 from .lowpass import Lowpass, as_cutoff, gaussian
 from .memory_noise import Memory, Whiten, make_memories
+from .observe import UNKNOWN
 from .observe_field import FieldObservations
 from .setup import Setup
 from .several import split_batch
@@ -135,6 +136,20 @@ def robust_loss(chosen: Any) -> RobustLoss | None:
     if chosen.kind == "squares":
         return None
     return RobustLoss(chosen.kind, chosen.freedom if chosen.kind == "student_t" else chosen.delta)
+
+
+def sigma_is_stated(setup: Setup) -> bool:
+    """Return True if the scene states the noise of all that is measured."""
+    sections = [part.config.observations for part in setup.parts]
+    return all(
+        section is not None
+        and (
+            section.sigma is not None
+            if section.field is not None
+            else all(channel.sigma not in (None, UNKNOWN) for channel in section.channels or [])
+        )
+        for section in sections
+    )
 
 
 def residuals_at_end(setup: Setup, trajectory: Trajectory) -> list[Tensor]:

@@ -117,6 +117,12 @@ class SceneObjective(Generic[S]):
         along = any(term.kind == "running_sum" for term in scene.config.loss.terms)
         return not (along and scene.config.runtime.limited)
 
+    @property
+    def is_whitened(self) -> bool:
+        """True if residuals are in units of a stated noise: the scene states that of all that is measured."""
+        terms = {term.kind for term in self.scene.config.loss.terms}
+        return self.scene.measured and terms <= {"regularization"} and misfits.sigma_is_stated(self.scene)
+
     def loss_tensor(self, theta: Tensor) -> Tensor:
         """The loss, recorded."""
         scene = self.scene_at(theta)

@@ -9,13 +9,15 @@ one before has failed, and is tried again on a shorter horizon. The whole horizo
 Some unknowns (the damping, say) hardly affect a short horizon. So every stage but the last pulls each unknown towards
 its value at the stage's start. The pull is as weak as prior knowledge of theta within +-1: its weight is the mean
 squared residual (over 1^2), first that at the stage's start. A stage is solved again, with the pull of the residual
-that it has reached, until that no longer falls.
+that it has reached, until that no longer falls, or is down at the noise: below it there is nothing to find. A motion
+that starts at rest shows so little in its first part that rounding would be fitted there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -31,6 +33,10 @@ FAILED = 3.0
 """Growth of the root mean square residual from one stage to the next, beyond which the new one has failed."""
 SHRINKS = 4
 """Number of times that a failed stage is tried on a shorter horizon."""
+NOISE = 1.0
+"""Root mean square of residuals that are noise, where they are in units of it."""
+ROUNDING = 1e-6
+"""Root mean square of residuals, relative to that at the user's start, that counts as noise where none is stated."""
 WEAKER = 0.1
 """Part of its pull that a stage must reach to be solved again with the weaker one."""
 INTERMEDIATE_TOLERANCE = 1e-4
@@ -38,6 +44,16 @@ INTERMEDIATE_TOLERANCE = 1e-4
 
 ProblemAt = Callable[[float, np.ndarray], StageProblem]
 """Function from a fraction of the horizon and a start [p] to the problem there."""
+
+
+@runtime_checkable
+class Whitened(Protocol):
+    """Objective that knows whether its residuals are in units of a stated noise."""
+
+    @property
+    def is_whitened(self) -> bool:
+        """True if residuals of a perfect fit have the root mean square 1."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -71,7 +87,7 @@ class HorizonGrowth:
     """Choice of the next fraction of the horizon."""
 
     def __init__(self, problem_at: ProblemAt, start: np.ndarray) -> None:
-        """Find the first fraction: the least of 1/64, 1/32, ... with three residuals per unknown."""
+        """Find the first fraction: the least of 1/64, 1/32, ... with three residuals per unknown; and the noise."""
         self._problem_at = problem_at
         self._good: tuple[float, np.ndarray] | None = None
         self._shrinks = 0
@@ -81,6 +97,9 @@ class HorizonGrowth:
         self.first = min(fraction, 1.0)
         scale = self._measure(1.0, start).rms
         self._scale = scale if np.isfinite(scale) else self._measure(self.first, start).rms
+        objective: Any = problem_at(1.0, start).objective
+        whitened = isinstance(objective, Whitened) and objective.is_whitened
+        self.noise = NOISE if whitened else ROUNDING * self._scale
 
     def decide(self, fraction: float, theta: np.ndarray) -> Decision:
         """Judge the optimum theta of the stage on `fraction`, and choose the next stage.
@@ -89,7 +108,7 @@ class HorizonGrowth:
         """
         if self._good is not None and self._shrinks < SHRINKS:
             before, earlier = self._good
-            limit = max(FAILED * self._measure(before, earlier).rms, GRAIN * self._scale)
+            limit = max(FAILED * max(self._measure(before, earlier).rms, self.noise), GRAIN * self._scale)
             shorter = _round(0.5 * (before + fraction))
             if self._measure(fraction, theta).rms > limit and before < shorter < fraction:
                 self._shrinks += 1
@@ -100,7 +119,7 @@ class HorizonGrowth:
     def _next_fraction(self, fraction: float, theta: np.ndarray) -> float:
         """Choose the largest fraction that an optimum predicts, and at least one grain more, predicted or not."""
         fitted = self._measure(fraction, theta)
-        limit = max(FAILED * fitted.rms, PREDICTED * self._scale)
+        limit = max(FAILED * max(fitted.rms, self.noise), PREDICTED * self._scale)
         farther = 1.0
         while True:
             found = self._measure(farther, theta)
@@ -139,12 +158,16 @@ def add_pull(problem: StageProblem) -> None:
     problem.pull = float(residuals @ residuals) / residuals.size
 
 
-def is_worth_another_round(problem: StageProblem, before: float) -> bool:
+def is_worth_another_round(problem: StageProblem, before: float, noise: float) -> bool:
     """Return True if a stage has ended at residuals so much smaller that its pull was too strong.
 
-    `before`: pull of the round before, infinite in the first one; each round must have a weaker pull.
+    `before`: pull of the round before, infinite in the first one; each round must have a weaker pull. `noise`: root
+    mean square of residuals down to which a round is worth it.
     """
     if problem.pull == 0 or problem.best is None:
         return False
     residuals = problem.residuals(problem.best.theta)[: -problem.start.size]
-    return problem.pull < WEAKER * before and float(residuals @ residuals) / residuals.size < WEAKER * problem.pull
+    squares, present = float(residuals @ residuals), np.count_nonzero(residuals)  # missing samples have none
+    if squares <= noise**2 * present:
+        return False
+    return problem.pull < WEAKER * before and squares / residuals.size < WEAKER * problem.pull

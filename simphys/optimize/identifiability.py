@@ -33,18 +33,26 @@ class RankReport:
         """True if all unknowns can be told apart."""
         return self.rank == len(self.labels)
 
-    def require_full(self) -> None:
-        """Raise InputError with the names of the unknowns that cannot be told apart, if there are any."""
-        if self.full:
-            return
+    def describe(self) -> str:
+        """Describe the unknowns that cannot be told apart, by their names; empty if there are none."""
         found = [f"{', '.join(group)} can change together without any effect" for group in self.confused]
         if self.unseen:
             found.append(f"{', '.join(self.unseen)} change{'s' * (len(self.unseen) == 1)} no observation")
+        return "; ".join(found)
+
+    def require_full(self, hint: str = "") -> None:
+        """Raise InputError with the names of the unknowns that cannot be told apart, if there are any.
+
+        `hint`: a further remedy.
+        """
+        if self.full:
+            return
+        remedy = "Tie some of them together, fix one (leave it out of the unknowns), or observe more."
         raise InputError(
             "unknowns",
             f"the data must determine all {len(self.labels)} unknowns (rank of the Jacobian at the start)",
-            f"rank {self.rank}: {'; '.join(found)}",
-            "Tie some of them together, fix one (leave it out of the unknowns), or observe more.",
+            f"rank {self.rank}: {self.describe()}",
+            f"{remedy} {hint}".rstrip(),
         )
 
 

@@ -122,15 +122,18 @@ class _Search:
         growth = HorizonGrowth(lambda fraction, at: self._problem_at(Stage(horizon=fraction), begin=at), self.start)
         fraction: float | None = growth.first
         while fraction is not None:
-            outcome, problem = self._solve_stage(Stage(horizon=fraction), later=int(fraction < 1))
+            outcome, problem = self._solve_stage(Stage(horizon=fraction), later=int(fraction < 1), noise=growth.noise)
             decision = growth.decide(fraction, problem.found.theta)
             if decision.accepted:
                 self.start, self.reached = problem.found.theta, problem
             fraction = decision.farther
         return outcome
 
-    def _solve_stage(self, stage: Stage, *, later: int) -> tuple[Outcome, StageProblem]:
-        """Solve a stage, and again as long as another round is worth it; `later`: the number of stages to come."""
+    def _solve_stage(self, stage: Stage, *, later: int, noise: float = 0.0) -> tuple[Outcome, StageProblem]:
+        """Solve a stage, and again as long as another round is worth it.
+
+        `later`: the number of stages to come. `noise`: root mean square of residuals that are noise.
+        """
         begin, pull = self.start, np.inf
         while True:
             problem = self.problem = self._problem_at(stage, self.rounds, self.rounds + 1 + later, begin)
@@ -138,7 +141,7 @@ class _Search:
                 add_pull(problem)
             outcome = self.method(problem, self.learning_rate)
             self.rounds += 1
-            if not is_worth_another_round(problem, pull):
+            if not is_worth_another_round(problem, pull, noise):
                 return outcome, problem
             begin, pull = problem.found.theta, problem.pull
 

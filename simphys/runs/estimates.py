@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from simphys import optimize
 from simphys.assess import Uncertainty, estimate_uncertainty
+from simphys.assess.before import advise_motion
 from simphys.autograd.errors import InputError
 from simphys.experiment.objective import SceneObjective
 
@@ -19,6 +21,10 @@ RANK_CHECK_PARTS = (1 / 2, 1 / 4, 1 / 8)
 """Parts of the horizon that may determine the unknowns in place of all of it, where a fit goes in stages."""
 LEAST_SQUARES_UNKNOWNS = 2000
 """Largest number of unknowns for which least_squares may compute Jacobians."""
+
+
+class UndeterminedStart(UserWarning):
+    """Warning that the data do not determine the unknowns at their start, of a fit that is judged at its end."""
 
 
 @dataclass(frozen=True)
@@ -87,27 +93,57 @@ def make_estimates(
     )
 
 
-def require_determined(objective: SceneObjective) -> None:
-    """Raise InputError if a measurement does not determine all unknowns at their start.
+def require_determined(objective: SceneObjective) -> bool:
+    """Raise InputError if a measurement does not determine all unknowns at their start; return True if it does.
 
-    A fit in stages is judged by the first part of the horizon that determines them: over all of a chaotic motion one
-    direction outgrows all others. Nothing is checked where a Jacobian is too large, not available, or no judge of the
-    loss (a smoothed one).
+    A fit in stages is warned of that, as its way may lead to a motion that tells more; `judge_determined` judges its
+    end. Nothing is checked where a Jacobian is too large, not available, or no judge of the loss (a smoothed one).
     """
     scene = objective.scene
     if not scene.measured or scene.config.optimizer.smoothing is not None:
-        return
+        return True
     if len(objective.labels) > RANK_CHECK_UNKNOWNS or not objective.has_residuals:
-        return
-    precision: Any = scene.config.runtime.precision
+        return True
+    report = _find_rank(objective)
+    if report is None:
+        return True
+    if scene.config.optimizer.horizon == "full":
+        report.require_full(advise_motion(objective))
+    constraint = f"the data determine all {len(objective.labels)} unknowns at the start"
+    remedy = f"The fit is judged at its end. {advise_motion(objective)}".rstrip()
+    message = f"unknowns: {constraint}; found rank {report.rank}: {report.describe()}. {remedy}"
+    warnings.warn(message, UndeterminedStart, stacklevel=2)
+    return False
+
+
+def judge_determined(objective: SceneObjective, result: optimize.Result) -> optimize.Result:
+    """Let a fit fail whose unknowns the data do not determine at its end, either."""
+    if result.status not in ("converged", "iteration limit"):
+        return result
+    report = _find_rank(objective.with_start(result.theta))
+    if report is None:
+        return result
+    message = f"the data do not determine all unknowns at the end: {report.describe()}"
+    return replace(result, status="failed", message=message)
+
+
+def _find_rank(objective: SceneObjective) -> optimize.RankReport | None:
+    """Find the unknowns that the data determine at the start; None if they determine all.
+
+    A fit in stages is judged by the first part of the horizon that determines them: over all of a chaotic motion one
+    direction outgrows all others.
+    """
+    chosen = objective.scene.config
+    precision: Any = chosen.runtime.precision
 
     def find_rank(of: SceneObjective) -> optimize.RankReport:
         return optimize.rank_report(of.jacobian(of.start), of.labels, precision=precision)
 
     whole = find_rank(objective)
-    shorter = RANK_CHECK_PARTS if scene.config.optimizer.horizon != "full" else ()
-    if not whole.full and not any(find_rank(objective.until(part)).full for part in shorter):
-        whole.require_full()
+    shorter = RANK_CHECK_PARTS if chosen.optimizer.horizon != "full" else ()
+    if whole.full or any(find_rank(objective.until(part)).full for part in shorter):
+        return None
+    return whole
 
 
 def require_feasible_jacobians(objective: SceneObjective) -> None:

@@ -69,6 +69,50 @@ def test_springs_that_act_together_fail_before_the_fit(tmp_path: Path) -> None:
     assert "[unknowns]" in found["expected errors"].remedy
 
 
+@pytest.mark.parametrize(
+    ("changes", "criterion", "words", "remedy"),
+    [
+        ({"unknowns": {"stiffness": {"start": 7e6}}}, "sound start", "largest stable time step", "time.dt"),
+        (SECOND_SPRING, "expected errors", "stiffness, other act together", "Tie some of"),
+    ],
+)
+def test_a_failed_check_ends_the_assessment_before_the_fit(
+    changes: Any, criterion: str, words: str, remedy: str, tmp_path: Path
+) -> None:
+    fit = assess(oscillator(tmp_path / "seen.txt", **changes), folder=tmp_path / "run")
+    found = {each.name: each for each in fit.criteria}
+    assert fit.verdict == found[criterion].verdict == "failed" and "search" not in found
+    assert words in found[criterion].found and remedy in found[criterion].remedy
+    assert Recording(tmp_path / "run").attrs("judgement")["verdict"] == "failed"
+    assert [row.value for row in fit.unknowns] == [row.start for row in fit.unknowns]
+
+
+def test_a_start_that_blows_up_fails_within_the_stability_limit_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simphys.experiment.scene.Scene.require_stable", lambda scene: None)
+    fit = assess(oscillator(tmp_path / "seen.txt", unknowns={"stiffness": {"start": 7e6}}), folder=tmp_path / "run")
+    found = next(each for each in fit.criteria if each.name == "sound start")
+    assert found.verdict == "failed" and "blow-up at step" in found.found and "Other start values" in found.remedy
+
+
+def test_a_failed_check_prints_a_page_and_bad_input_an_error(tmp_path: Path) -> None:
+    scene, folder = command.write(tmp_path), f"output.folder={tmp_path / 'run'}"
+    assert command.simphys("assess", scene, folder, "time.dt=-1").exit_code == 2
+    result = command.simphys("assess", scene, folder, "unknowns.rate.start=7e6", "--report")
+    assert result.exit_code == 1 and "\nverdict: failed\n" in result.stdout
+    assert "failed    sound start" in result.stdout and "-> Set time.dt to" in result.stdout
+    assert (tmp_path / "run_assessed" / "report.html").exists()
+
+
+def test_what_a_start_at_rest_hides_is_doubtful_where_the_horizon_grows(tmp_path: Path) -> None:
+    rest: Any = {"unknowns": {"start": {"start": 0.0}}}
+    for horizon, verdict in (("full", "failed"), ("growing", "doubtful")):
+        scene = oscillator(tmp_path / "seen.txt", **rest, optimizer={"horizon": horizon})
+        found = {each.name: each for each in judge_start(scene.objective())}["expected errors"]
+        assert found.verdict == verdict and "give state.velocity another start" in found.remedy
+
+
 def test_an_unknown_that_is_not_connected_fails_before_the_fit(tmp_path: Path) -> None:
     changes: Any = {
         "geometry": {"position": [[1.0], [5.0]]},

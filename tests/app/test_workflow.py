@@ -19,6 +19,7 @@ from simphys.autograd.errors import InputError
 from simphys.optimize import IterationRecord, minimize
 from simphys.plot import all_figures
 from simphys.record import Recording
+from simphys.runs.estimates import UndeterminedStart
 
 from ..helpers.small_scenes import TRUTH, oscillator, soft_square
 
@@ -230,6 +231,27 @@ def test_unknowns_that_cannot_be_told_apart_are_named_before_anything_is_written
     with pytest.raises(InputError, match="stiffness, mass can change together without any effect"):
         simphys.identify(oscillator(tmp_path / "seen.txt", unknowns=mass), folder=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("horizon", ["growing", "shooting"])
+def test_a_fit_in_stages_finds_what_its_start_at_rest_hides(horizon: str, tmp_path: Path) -> None:
+    rest: Any = {"unknowns": {"start": {"start": 0.0}}}  # where the spring is at rest, too
+    with pytest.raises(InputError, match=r"stiffness, drag change no observation.*give state.velocity another start"):
+        simphys.identify(oscillator(tmp_path / "seen.txt", **rest))
+    scene = oscillator(tmp_path / "seen.txt", **rest, optimizer={"horizon": horizon})
+    with pytest.warns(UndeterminedStart, match="found rank 1: stiffness, drag change no observation"):
+        fit = simphys.identify(scene)
+    assert fit.verdict == "passed"
+    assert [row.value for row in fit.unknowns] == pytest.approx(list(TRUTH.values()), abs=0.01)
+
+
+def test_a_fit_in_stages_fails_if_the_data_do_not_determine_its_end(tmp_path: Path) -> None:
+    mass: Any = {"mass": {"parameter": "mass", "entries": [0], "start": 1.0}}
+    scene = oscillator(tmp_path / "seen.txt", unknowns=mass, optimizer={"horizon": "growing"})
+    with pytest.warns(UndeterminedStart, match="can change together without any effect"):
+        fit = simphys.identify(scene)
+    assert fit.verdict == "failed" and "do not determine all unknowns at the end" in fit.result.message
+    assert "stiffness, mass" in fit.result.message
 
 
 def test_mistakes_about_the_folder_are_told(tmp_path: Path) -> None:

@@ -109,3 +109,43 @@ def test_an_optimum_that_blows_up_on_a_longer_horizon_is_a_failure(from_residual
     assert found.status == "failed" and 0.37 < found.horizon < 0.375  # just before sample 150
     assert "the optimum on 0.373 of the horizon blows up" in found.message
     np.testing.assert_allclose(found.theta, [1, 1, 1], atol=0.05)
+
+
+def test_stages_end_at_the_noise(from_residuals: Any, oscillation: Any) -> None:
+    truth = oscillation(np.array([1, 1, 1]))
+
+    def clean(theta: np.ndarray) -> np.ndarray:
+        return (oscillation(theta) - truth) / 0.05  # in units of the noise that is stated
+
+    objective = from_residuals(clean, STARTS[0])
+    unknown = minimize(objective, horizon="growing")
+    objective.is_whitened = True
+    stated = minimize(objective, horizon="growing")
+    rounding = 1e-6 * np.sqrt(np.mean(clean(np.array(STARTS[0])) ** 2))
+    for found, noise in ((unknown, rounding), (stated, 1.0)):
+        np.testing.assert_allclose(found.theta, [1, 1, 1], atol=1e-6)
+        ends = {record.stage: record for record in found.history}
+        again = [end for stage, end in ends.items() if stage + 1 in ends and ends[stage + 1].horizon == end.horizon]
+        assert all([np.sqrt(2 * end.loss / round(400 * end.horizon)) > noise for end in again])
+
+
+def test_a_stage_that_ends_at_the_noise_has_not_failed() -> None:
+
+    class Noisy:
+        labels, start, is_whitened = ["x"], np.array([5.0]), True
+        lower, upper = np.array([-9.0]), np.array([9.0])
+
+        def __init__(self, fraction: float) -> None:
+            self.fraction = fraction
+
+        def residuals(self, theta: np.ndarray) -> np.ndarray:
+            late = np.arange(round(64 * self.fraction)) >= 16  # the first quarter shows no noise
+            return np.where(late, 1.0, 1e-9) + theta[0]
+
+    def problem_at(fraction: float, at: np.ndarray) -> StageProblem:
+        noisy: Any = Noisy(fraction)
+        return StageProblem(noisy, Evaluations(), start=at, iterations=9, tolerance=1e-8, report=lambda record: None)
+
+    growth = HorizonGrowth(problem_at, np.array([5.0]))
+    assert growth.decide(0.25, np.array([0.0])).accepted
+    assert growth.decide(0.5, np.array([0.0])).accepted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -98,7 +99,9 @@ def assess(
             )
     except KeyboardInterrupt as stop:
         leave(stop, f"Interrupted. What there is of the fit is recorded in {folder}: --resume continues.", 130)
-    pictures = late.plot.all_figures(found.recording, folder)
+    pictures = []
+    with suppress(late.plot.NotRecorded):  # there is no motion where a check before the fit failed
+        pictures = late.plot.all_figures(found.recording, folder)
     if with_report:
         pictures.append(late.page.write_report(found.recording))
     late.report.print_identification(found)
