@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -15,12 +16,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WHERE = "import simphys.autograd as a, simphys.autograd.ops as o; print(a.__file__, o.__file__)"
-OTHER_AUTOGRAD = "import importlib.util as u; print(u.find_spec('autograd'))"
+OTHER_AUTOGRAD = "import importlib.util as u; print(u.find_spec('autograd').origin)"
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """Run a command and return its output; if it fails, the message has its errors."""
-    done = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True)
+    """Run a command without PYTHONPATH and return its output; if it fails, the message has its errors."""
+    settings = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run([*map(str, command)], cwd=cwd, env=settings, capture_output=True, text=True)
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout.strip()
 
@@ -112,7 +114,14 @@ def test_an_editable_install_follows_the_checkout(checkout: Path, tmp_path: Path
     python = environment(tmp_path / "venv", build("editable", checkout, tmp_path / "wheel"))
     for path in run(python, "-c", WHERE, cwd=tmp_path).split():
         assert Path(path).resolve().is_relative_to(checkout / "autograd")
-    assert run(python, "-c", OTHER_AUTOGRAD, cwd=tmp_path) == "None"
+    (tmp_path / "holder").mkdir()
+    (tmp_path / "holder" / "simphys").symlink_to(checkout)  # a clone named like the package, where Python starts
+    found = run(python, "-c", "import simphys; print(simphys.__file__)", cwd=tmp_path / "holder")
+    assert found == str(checkout / "simphys" / "__init__.py")
+    other = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=tmp_path)) / "autograd"
+    other.mkdir()
+    (other / "__init__.py").touch()  # another project's package of this name keeps it
+    assert run(python, "-c", OTHER_AUTOGRAD, cwd=tmp_path) == str(other / "__init__.py")
 
 
 def test_a_checkout_works_uninstalled(checkout: Path) -> None:
