@@ -1,4 +1,4 @@
-"""What a fit has read of its recordings, for one that fails: a wrong unit or column shows at a glance."""
+"""Lines about the recordings that a failed fit has read: a wrong unit or column shows at a glance."""
 
 from __future__ import annotations
 
