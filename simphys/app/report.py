@@ -24,6 +24,7 @@ from simphys.autograd.kernels.compilation import compiled
 from simphys.experiment.observe import Observations
 from simphys.optimize.stages import Stage
 from simphys.runs.fit_text import HEADS, estimate_rows, last_if_worse
+from simphys.runs.reading import describe_readings, explains_nothing
 from simphys.runs.run_files import CERTIFICATE
 from simphys.scenefile.simulators import known_names
 
@@ -180,7 +181,10 @@ def print_identification(fit: Identification) -> None:
         start, value = format_percent(each.start), format_percent(each.value)
         lines.append(f"{each.label}: relative error against the truth {start} -> {value}")
     lines.append(result.status if result.message == result.status else f"{result.status}: {result.message}")
-    if result.status == "iteration limit":
+    misfit = next((each for each in fit.criteria if each.name == "misfit"), None)
+    if fit.scene.measured and (not result.success or (misfit is not None and misfit.verdict == "failed")):
+        lines += describe_readings(fit.scene)
+    if result.status == "iteration limit" and not explains_nothing(fit.scene, fit.rmse):
         config = fit.scene.config
         in_stages = config.optimizer.horizon != "full" or config.loss.lowpass
         again = "" if in_stages else "; with --resume it goes on from here"

@@ -12,7 +12,7 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.files.columns import Table, open_table
-from simphys.files.selection import SomeRows, find_window, rows_of_trial
+from simphys.files.selection import SomeRows, find_window, require_near_start, rows_of_trial
 from simphys.scenefile.body_names import NODES, BodyNames
 from simphys.simulator import Markers
 
@@ -66,11 +66,13 @@ def read(
     missing: Literal["error", "skip"] = "error",
     window: Sequence[float] | None = None,
     trial: tuple[int | str, float] | None = None,
+    dt: float | None = None,
 ) -> Observations:
     """Read a measurement, or raise an InputError that says file, line, column, what is wrong there and the remedy.
 
     `shapes` are those of the state's fields, `markers` places on bodies, `names` those of bodies. `window` [s] takes
-    the samples between two times, and counts time from the first one; `trial` those with a number in a column.
+    the samples between two times, and counts time from the first one; `trial` those with a number in a column. With the
+    time step `dt` [s], times of a clock, which are far from the start, are refused.
     Columns go by number from 0 in text (divided by commas, semicolons, tabs or spaces; lines that start with % or # are
     comments), by name where the first line of text holds no number, and by path for the datasets of an HDF5 file. An
     empty cell, NaN or NA is a missing sample: an error, or with missing="skip" one of weight 0. Stamps need not be
@@ -85,6 +87,8 @@ def read(
         begin, end = window
         table = SomeRows(table, find_window(table.column(time), (begin, end), f"{path}, {table.name(time)}"))
     times = _read_times(table, time, begin)
+    if dt is not None:
+        require_near_start(times, dt, f"{path}, {table.name(time)}")
     columns = [_read_channel(table, channel, missing) for channel in channels]
     noise = [
         sigma if channel.sigma == UNKNOWN else None for channel, (*_, sigma) in zip(channels, columns, strict=True)

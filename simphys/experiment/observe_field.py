@@ -15,7 +15,7 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.files.field_file import read_named
-from simphys.files.selection import find_window
+from simphys.files.selection import find_window, require_near_start
 
 Array = np.ndarray[Any, Any]
 
@@ -77,10 +77,12 @@ def read_field_observations(
     unit: str = "",
     missing: Literal["error", "skip"] = "error",
     window: Sequence[float] | None = None,
+    dt: float | None = None,
 ) -> FieldObservations:
     """Read a measurement of the state's `field`, whose shape without members is in `shapes`.
 
-    `window` [s] takes the samples between two times, and counts time from the first one.
+    `window` [s] takes the samples between two times, and counts time from the first one. With the time step `dt` [s],
+    times of a clock, which are far from the start, are refused.
 
     The file is HDF5 or .npz, with the datasets `time` and `values`. NaN is a missing number: an error, or with
     missing="skip" one of weight 0. Errors: InputError that says file, dataset, what is wrong there and the remedy.
@@ -114,6 +116,8 @@ def read_field_observations(
         rows = find_window(times, (window[0], window[1]), f"{who}, time")
         times = times[rows] - window[0]
         values, weights = (np.take(each, rows, len(lead) - 1) for each in (values, weights))
+    if dt is not None:
+        require_near_start(times, dt, f"{who}, time")
     return FieldObservations(times, values, weights, field, unit, len(lead) - 1, path)
 
 

@@ -187,6 +187,7 @@ def _measurement(config: Any, model: Any, members: int | None) -> Measurement:
             unit=given.unit or "",
             missing=given.missing,
             window=given.window,
+            dt=config.time.dt,
         )
         return field
     lead = () if members is None else (members,)
@@ -199,6 +200,7 @@ def _measurement(config: Any, model: Any, members: int | None) -> Measurement:
         markers=None if members else model.describe_markers(),
         names=NODES if members else names,
         window=given.window,
+        dt=config.time.dt,
         trial=None if given.trials is None else (given.trials, given.trial),
     )
     return columns

@@ -11,6 +11,12 @@ from simphys.autograd.errors import InputError
 
 from .columns import Table
 
+LONG_BEFORE, MANY_STEPS = 100, 1e7
+"""Lengths of a recording, and time steps, between the start of the motion and the first sample that are a mistake.
+
+The motion is simulated from its start on. Beyond both, a hundredth of it at most would be compared with anything, and a
+single loss would take hours: that is the time of a clock, not a wait for the sensor.
+"""
 SHOWN = 8
 """Largest number of trials that an error lists."""
 
@@ -61,3 +67,17 @@ def find_window(times: np.ndarray, window: tuple[float, float], who: str) -> np.
         constraint = f"must have samples in the window from {window[0]:g} s to {window[1]:g} s"
         raise InputError(who, constraint, found, "Correct observations.window, or observations.time.")
     return rows
+
+
+def require_near_start(times: np.ndarray, dt: float, who: str) -> None:
+    """Raise InputError if ascending times [s] count from another start than that of the motion, such as Unix time."""
+    first, last = float(times[0]), float(times[-1])
+    if len(times) < 2 or first <= LONG_BEFORE * (last - first) or first <= MANY_STEPS * dt:
+        return
+    constraint = "times must count in seconds from the start of the motion, at 0"
+    found = f"the first at {first!r} s, the last at {last!r} s: {first / dt:.2g} time steps before {last - first:.4g} s"
+    remedy = (
+        f"Set observations.window = [{first!r}, {last!r}], from whose first time on time then counts, or subtract the "
+        "first time from the column."
+    )
+    raise InputError(who, constraint, found, remedy)

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from simphys.app.cli import app
 from simphys.experiment.scene import load_scene
+from simphys.scenefile import load, to_dict
 
 from .test_guide import blocks, outputs
 
@@ -48,6 +49,17 @@ def test_the_scenes_of_commands_exist_and_a_second_run_in_a_folder_overwrites_th
         if options and "observations.file=PATH" not in options:
             assert (scene not in seen) or "--overwrite" in options, command
         seen.add(scene)
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "command_line.md"])
+@pytest.mark.filterwarnings("error")
+def test_overrides_that_are_shown_change_something_in_the_scenes_that_they_are_shown_for(page: Path) -> None:
+    found = re.findall(r"simphys (?:run|optimize) (scenes/\S+) ([^`\n]*=[^`\n]*)", page.read_text())
+    assert found
+    for scene, options in found:
+        given = [each for each in options.split() if "=" in each and "PATH" not in each]
+        before, after = (to_dict(load(ROOT / scene, each)) for each in ((), given))
+        assert not given or before != after
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))])

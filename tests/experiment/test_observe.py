@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -13,6 +13,10 @@ import pytest
 from simphys.autograd.errors import InputError
 from simphys.experiment.channels import Channel
 from simphys.experiment.observe import read
+from simphys.experiment.observe_field import read_field_observations
+from simphys.files.selection import require_near_start
+
+from ..helpers.small_scenes import oscillator
 
 SHARED = Path(os.environ.get("SIMPHYS_DATA") or Path(__file__).parents[3] / "shared" / "data")
 
@@ -162,3 +166,34 @@ def test_real_recordings_are_read(name: str, columns: list[int], rows: int) -> N
     assert seen.values.shape == (rows, len(columns))
     assert seen.times[0] == 0.033
     assert np.ptp(seen.values) > 100.0
+
+
+def test_times_of_a_clock_are_refused_and_the_window_that_is_told_takes_them(tmp_path: Path) -> None:
+    seen = tmp_path / "seen.txt"
+    right = oscillator(seen)
+    stamped = np.loadtxt(seen) + np.array([1764100000.0, 0.0])
+    np.savetxt(seen, stamped)
+    first, last = stamped[0, 0].item(), stamped[-1, 0].item()
+    with pytest.raises(InputError) as caught:
+        oscillator(seen, time={"duration": None})
+    message = str(caught.value)
+    assert f"{seen}, column 0: times must count in seconds from the start of the motion, at 0; found " in message
+    assert f"the first at {first!r} s, the last at {last!r} s: 1.8e+11 time steps before 3.9" in message
+    assert f"Set observations.window = [{first!r}, {last!r}], " in message
+    scene = oscillator(seen, time={"duration": None}, observations={"window": [first, last]})
+    assert right.observations is not None and scene.observations is not None
+    times = right.observations.times - right.observations.times[0]
+    np.testing.assert_allclose(scene.observations.times, times, atol=5e-7)  # s; as Unix times resolve them
+
+
+def test_a_field_with_times_of_a_clock_is_refused(tmp_path: Path) -> None:
+    times = np.array([0.0, 1.0]) + 1764100000.0
+    np.savez(tmp_path / "seen.npz", time=times, values=np.zeros((2, 3)))
+    options: Any = {"field": "u", "shapes": {"u": (3,)}, "members": None, "sigma": 1.0}
+    with pytest.raises(InputError, match=r"time: times must count .*\.window = \[1764100000\.0, 1764100001\.0\], from"):
+        read_field_observations(tmp_path / "seen.npz", dt=1e-3, **options)
+
+
+@pytest.mark.parametrize("times", [[500.0], [9999.0, 9999.01], [2000.0, 120000.0]])
+def test_late_samples_that_a_motion_reaches_are_read(times: list[float]) -> None:
+    require_near_start(np.array(times), 1e-3, "seen.txt")

@@ -35,6 +35,7 @@ class MassSpringConfig(Config):
         return scene_checks.find_problems(sections)
 
     def build_fields(self) -> Fields:
+        scene_checks.warn_if_unused(self.geometry, self.material)
         return scene.build_fields(self)
 
     def build_model(self) -> MassSpring:

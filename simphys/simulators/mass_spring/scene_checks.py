@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -170,6 +171,23 @@ def _check_material(material: MaterialSection, *, nodes: int, springs: int) -> I
         value = getattr(material, name)
         if isinstance(value, list):
             yield from _check_length(("material", name), value, count, what)
+
+
+def warn_if_unused(geometry: GeometrySection, material: MaterialSection) -> None:
+    """Warn of properties of springs in a scene that has none but anchors, which have their own."""
+    if _spring_count(geometry):
+        return
+    given = {name: getattr(material, name) for name in ("stiffness", "damping", "rest_length")}
+    for name, value in given.items():
+        if value in (MaterialSection.model_fields[name].default, []):
+            continue
+        why, remedy = "the scene has no springs", "Drop it, or add geometry.springs."
+        if geometry.anchors and name == "rest_length":
+            why, remedy = "the only springs of the scene are its anchors, whose rest length is 0", "Drop it."
+        elif geometry.anchors:
+            why = f"the only springs of the scene are its anchors, which have a {name} of their own"
+            remedy = f"Set geometry.anchors.0.{name} instead."
+        warnings.warn(f"material.{name} = {value} changes nothing: {why}. {remedy}", stacklevel=2)
 
 
 def _check_rest_lengths(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.scenefile import ConfigError, from_dict, load
+from simphys.scenefile import ConfigError, from_dict, load, to_dict
 from simphys.scenefile.section import Fields
 from simphys.simulators.mass_spring.config import MassSpringConfig
 from simphys.simulators.mass_spring.model import MassSpring
@@ -50,6 +50,38 @@ def test_defaults_describe_resting_unit_masses_and_unstretched_springs() -> None
     assert model.ends.dtype == np.int32
     assert model.pinned.tolist() == [False] * 3
     assert (model.dim, model.dt, model.integrator) == (2, 1e-3, "semi_implicit_euler")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        (
+            "stiffness",
+            5e3,
+            "its anchors, which have a stiffness of their own. Set geometry.anchors.0.stiffness instead.",
+        ),
+        ("damping", 0.1, "its anchors, which have a damping of their own. Set geometry.anchors.0.damping instead."),
+        ("rest_length", 0.1, "its anchors, whose rest length is 0. Drop it."),
+    ],
+)
+def test_properties_of_springs_that_a_scene_has_not_are_warned_of(name: str, value: float, message: str) -> None:
+    alone = {"position": [[0.0, 0.0]], "anchors": [{**ANCHOR, "node": 0}]}
+    with pytest.warns(UserWarning) as caught:
+        built(alone, material={name: value})
+    assert str(caught[0].message) == (
+        f"material.{name} = {value} changes nothing: the only springs of the scene are {message}"
+    )
+    with pytest.warns(
+        UserWarning, match=f"material.{name} = .*: the scene has no springs. Drop it, or add geometry.sp"
+    ):
+        built({"position": [[0.0, 0.0]]}, material={name: value})
+
+
+def test_defaults_of_the_material_are_no_cause_to_warn(recwarn: pytest.WarningsRecorder) -> None:
+    config = from_dict(scene({"position": [[0.0, 0.0]], "anchors": [{**ANCHOR, "node": 0}]}, material={}))
+    from_dict(to_dict(config))
+    built({**TRIANGLE, "anchors": [ANCHOR]}, material={"stiffness": 5.0, "damping": 0.1})
+    assert not recwarn.list
 
 
 def test_all_that_is_given_arrives() -> None:
