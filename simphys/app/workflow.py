@@ -193,8 +193,7 @@ def identify(
     The run is recorded: iterations, the fitted motion and the gradient along time; without `folder` in memory, and
     nothing is written. In a folder evaluations are recorded, too: `resume` continues an interrupted run there and ends
     with the result of an uninterrupted one. `overwrite` replaces the folder's run and what was made of it. A fit fails
-    if it ends beyond the stability limit of the time step, or at an infeasible start state, whatever the optimizer
-    reports.
+    if it ends beyond the stability limit of the time step, or at an infeasible start state.
     Errors: InputError for unknowns that the data do not determine, a start that blows up, or a folder that cannot be
     used; StorageError for a full disk; IdentificationInterrupted on Ctrl-C.
     """
