@@ -182,7 +182,8 @@ def print_identification(fit: Identification) -> None:
         lines.append(f"{each.label}: relative error against the truth {start} -> {value}")
     lines.append(result.status if result.message == result.status else f"{result.status}: {result.message}")
     misfit = next((each for each in fit.criteria if each.name == "misfit"), None)
-    if fit.scene.measured and (not result.success or (misfit is not None and misfit.verdict == "failed")):
+    failed = not result.success if misfit is None else misfit.verdict == "failed" or not result.success
+    if fit.scene.measured and failed and result.status != "interrupted":
         lines += describe_readings(fit.scene)
     if result.status == "iteration limit" and not explains_nothing(fit.scene, fit.rmse):
         config = fit.scene.config
