@@ -1,6 +1,6 @@
 """`python -m benchmarks.devices`: gradients of every scene that ships on a device, beside the processor's in f64.
 
-    python -m benchmarks.devices                          # all scenes on the first GPU, some 20 minutes
+    python -m benchmarks.devices                          # all scenes, on the first GPU that is here
     python -m benchmarks.devices --arch cuda --precision f64 smoke wave/drop
 
 The gradient is that of a random combination of states after the first steps, by each parameter and initial value. Each

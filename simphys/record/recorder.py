@@ -369,8 +369,8 @@ def require_no_run(folder: Path) -> None:
             f"output folder {folder}",
             "must not hold a run already",
             found,
-            "Pass --overwrite (in Python overwrite=True) to replace it, --resume (resume=True) to continue a fit, "
-            "or choose another folder: output.folder=PATH (folder=PATH).",
+            "Pass --overwrite (in Python overwrite=True) to replace it (only a fit replaces a fit), --resume "
+            "(resume=True) to continue a fit, or choose another folder: output.folder=PATH (folder=PATH).",
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import InputError, runtime, tensor
-from simphys.autograd.kernels import compiler, device, threads, vulkan
+from simphys.autograd.kernels import compiler, cuda, device, threads, vulkan
 
 from ..helpers.compilers import OTHER, needs_other
 
@@ -243,3 +243,16 @@ def test_a_driver_in_software_is_named_by_a_warning() -> None:
     told = in_new_process(program)
     assert told.startswith("runtime.init: arch=vulkan computes on the CPU, by the software driver ")
     assert str(vulkan.software_driver()) in told
+
+
+def test_cuda_computes_exactly_in_f64_as_its_fast_roots_have_half_the_digits() -> None:
+    exact = [
+        (arch, precision)
+        for arch, precision in (("cpu", "f64"), ("cpu", "f32"), ("cuda", "f64"), ("cuda", "f32"), ("vulkan", "f32"))
+        if not runtime.is_arithmetic_fast(runtime.Settings(arch=arch, precision=precision, threads=1))
+    ]
+    assert exact == [("cuda", "f64")]
+
+
+def test_devices_of_cuda_are_named_where_the_arch_is_there_alone() -> None:
+    assert not cuda.devices() or runtime.available("cuda")

@@ -1,4 +1,4 @@
-"""The code blocks of docs/new_simulator.md run in order and print the output shown; it has the promised length."""
+"""The code blocks of docs/new_simulator.md and docs/patterns.md print the output shown; the first has its length."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import pytest
 from .test_guide import DOCS, blocks, outputs
 
 TUTORIAL = DOCS / "new_simulator.md"
+PATTERNS = DOCS / "patterns.md"
 
 
-def test_the_tutorial_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("page", "least"), [(TUTORIAL, 11), (PATTERNS, 7)], ids=["new_simulator", "patterns"])
+def test_a_page_prints_what_it_shows(page: Path, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    chosen = list(blocks(TUTORIAL.read_text()))
-    assert len(chosen) > 10
+    chosen = list(blocks(page.read_text()))
+    assert len(chosen) >= least
     for block, printed in zip(chosen, outputs(chosen, tmp_path), strict=True):
-        assert block.agrees_with(printed), f"{TUTORIAL.name}, line {block.line + 1}, prints:\n{printed}"
+        assert block.agrees_with(printed), f"{page.name}, line {block.line + 1}, prints:\n{printed}"
 
 
 def test_the_simulator_takes_60_lines() -> None:
