@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="sample",
         help="tests/mutation: some mutants of each adjoint and tangent rule (the default), or all of them",
     )
-    parser.addoption("--full", action="store_true", help="the whole proof: also the tests that full_suite.py lists")
+    parser.addoption("--full", action="store_true", help="the whole proof: also the tests that full_suite.txt lists")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -66,7 +66,7 @@ def cases(name: str, *, quick: bool = True) -> Any:
     found = {}
     for simulator, contract in CONTRACTS.items():
         for place, case in enumerate(getattr(contract, name)):
-            stays = quick and name in contract.quick and (place == 0 or name == "devices")
+            stays = quick and name in contract.quick and place == 0
             found[f"{simulator}/{case.name}" + (", quick" if stays else "")] = case
     return pytest.mark.parametrize("case", found.values(), ids=found)
 

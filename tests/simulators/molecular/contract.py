@@ -42,4 +42,5 @@ CONTRACT = Contract(
         Case("plane, Morse, a heat bath", functools.partial(BATH, 2), 4, losses=("final",), dot_product=1e-11),
     ),
     certificates=(Case("plane", functools.partial(system, 2, bins=0), STEPS, alone=("velocity", "sigma")),),
+    quick=(),  # each takes seconds to compile
 )
