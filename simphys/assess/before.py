@@ -96,7 +96,7 @@ def _judge_sampling(scene: Setup) -> Iterator[Criterion]:
     apart = float(np.median(np.diff(seen.times))) if len(seen.times) > 1 else np.nan
     found = f"{scene.name}: " * bool(scene.name) + f"{scene.steps} steps, {apart / scene.dt:.3g} a sample"
     if scene.steps > MANY_STEPS:
-        remedy = "Is the column of time in s? A recording in ms runs a thousand times as long."
+        remedy = "Is the column of time in s? For a recording in ms set observations.time_unit = 0.001."
         yield Criterion("resolution", scene.steps, "doubtful", found, remedy)
         return
     period = np.inf

@@ -33,8 +33,9 @@ def read_input(section: RecordedSection, seen: ObservationsSection | None, *, ho
     time = section.time if section.time is not None else None if shared is None else shared.time
     begin = section.begin
     if begin is None:
-        begin = seen.window[0] if seen is not None and seen.window is not None else 0.0
-    times = _read_whole(table, 0 if time is None else time) - begin
+        begin = 0.0 if seen is None else seen.part().start
+    unit = section.time_unit or (1.0 if shared is None else shared.time_unit)
+    times = _read_whole(table, 0 if time is None else time) * unit - begin
     samples = np.stack([_read_whole(table, column) for column in section.columns], axis=1)
     _require_order(times, table, 0 if time is None else time)
     _require_reach(times, horizon, table)

@@ -12,7 +12,7 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.files.columns import Table, open_table
-from simphys.files.selection import SomeRows, find_window, require_near_start, rows_of_trial
+from simphys.files.selection import ALL, Part, SomeRows, require_near_start, rows_of_trial
 from simphys.scenefile.body_names import NODES, BodyNames
 from simphys.simulator import Markers
 
@@ -64,15 +64,15 @@ def read(
     markers: Markers | None = None,
     names: BodyNames = NODES,
     missing: Literal["error", "skip"] = "error",
-    window: Sequence[float] | None = None,
+    part: Part = ALL,
     trial: tuple[int | str, float] | None = None,
     dt: float | None = None,
 ) -> Observations:
     """Read a measurement, or raise an InputError that says file, line, column, what is wrong there and the remedy.
 
-    `shapes` are those of the state's fields, `markers` places on bodies, `names` those of bodies. `window` [s] takes
-    the samples between two times, and counts time from the first one; `trial` those with a number in a column. With the
-    time step `dt` [s], times of a clock, which are far from the start, are refused.
+    `shapes` are those of the state's fields, `markers` places on bodies, `names` those of bodies. `part` says which
+    samples count and from when on time does; `trial` takes those with a number in a column. With the time step `dt`
+    [s], times of a clock, which are far from the start, are refused.
     Columns go by number from 0 in text (divided by commas, semicolons, tabs or spaces; lines that start with % or # are
     comments), by name where the first line of text holds no number, and by path for the datasets of an HDF5 file. An
     empty cell, NaN or NA is a missing sample: an error, or with missing="skip" one of weight 0. Stamps need not be
@@ -82,11 +82,9 @@ def read(
     table = open_table(path)
     if trial is not None:
         table = rows_of_trial(table, *trial)
-    begin = 0.0
-    if window is not None:
-        begin, end = window
-        table = SomeRows(table, find_window(table.column(time), (begin, end), f"{path}, {table.name(time)}"))
-    times = _read_times(table, time, begin)
+    if part != ALL:
+        table = SomeRows(table, part.find(part.times(table.column(time)), f"{path}, {table.name(time)}"))
+    times = _read_times(table, time, part)
     if dt is not None:
         require_near_start(times, dt, f"{path}, {table.name(time)}")
     columns = [_read_channel(table, channel, missing) for channel in channels]
@@ -103,8 +101,8 @@ def read(
     )
 
 
-def _read_times(table: Table, column: int | str, begin: float) -> np.ndarray:
-    times = table.column(column) - begin
+def _read_times(table: Table, column: int | str, part: Part) -> np.ndarray:
+    times = part.times(table.column(column))
     name = table.name(column)
     for row in np.flatnonzero(np.isnan(times))[:1]:
         who = f"{table.place(row)}, {name}"

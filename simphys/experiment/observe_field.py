@@ -6,7 +6,7 @@ The measured times are between steps, or at steps: in between the state is inter
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,7 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.files.field_file import read_named
-from simphys.files.selection import find_window, require_near_start
+from simphys.files.selection import ALL, Part, require_near_start
 
 Array = np.ndarray[Any, Any]
 
@@ -76,13 +76,13 @@ def read_field_observations(
     sigma: float,
     unit: str = "",
     missing: Literal["error", "skip"] = "error",
-    window: Sequence[float] | None = None,
+    part: Part = ALL,
     dt: float | None = None,
 ) -> FieldObservations:
     """Read a measurement of the state's `field`, whose shape without members is in `shapes`.
 
-    `window` [s] takes the samples between two times, and counts time from the first one. With the time step `dt` [s],
-    times of a clock, which are far from the start, are refused.
+    `part` says which samples count and from when on time does. With the time step `dt` [s], times of a clock, which are
+    far from the start, are refused.
 
     The file is HDF5 or .npz, with the datasets `time` and `values`. NaN is a missing number: an error, or with
     missing="skip" one of weight 0. Errors: InputError that says file, dataset, what is wrong there and the remedy.
@@ -90,7 +90,7 @@ def read_field_observations(
     path = Path(file)
     who = f"observations.file {path}"
     found = read_named(path, ("time", "values"), source=who)
-    times = _times(found["time"], f"{who}, time", 0.0 if window is None else -np.inf)
+    times = _times(found["time"], part, f"{who}, time")
     lead = (len(times),) if members is None else (members, len(times))
     wanted = (*lead, *shapes[field])
     values = found["values"]
@@ -112,25 +112,25 @@ def read_field_observations(
         raise InputError(f"{who}, values", "must hold a number", "only NaN, or none", "Name another file.")
     values[gaps] = 0.0
     weights = np.where(gaps, 0.0, 1.0 / sigma**2)
-    if window is not None:
-        rows = find_window(times, (window[0], window[1]), f"{who}, time")
-        times = times[rows] - window[0]
+    if part != ALL:
+        rows = part.find(times, f"{who}, time")
+        times = times[rows]
         values, weights = (np.take(each, rows, len(lead) - 1) for each in (values, weights))
+    if times[0] < 0:
+        remedy = "Times count in seconds from the state at the start, at 0: set observations.window = [FIRST, LAST]."
+        raise InputError(f"{who}, time", "times must not be negative", f"{times[0]:g}", remedy)
     if dt is not None:
         require_near_start(times, dt, f"{who}, time")
     return FieldObservations(times, values, weights, field, unit, len(lead) - 1, path)
 
 
-def _times(found: Array, who: str, least: float) -> Array:
-    times = np.asarray(found, np.float64)
+def _times(found: Array, part: Part, who: str) -> Array:
+    times = part.times(np.asarray(found, np.float64))
     if times.ndim != 1 or not times.size:
         constraint = "must be a list of times [N]"
         raise InputError(who, constraint, f"the shape {list(times.shape)}", "Store one time for each sample.")
     for row in np.flatnonzero(~np.isfinite(times))[:1]:
         raise InputError(who, "every sample must have a time", f"{times[row]} at {row}", "Mend the file.")
-    if times[0] < least:
-        remedy = "Times count in seconds from the state at the start, at 0: set observations.window = [FIRST, LAST]."
-        raise InputError(who, "times must not be negative", f"{times[0]:g}", remedy)
     for row in np.flatnonzero(np.diff(times) <= 0)[:1]:
         text = f"{times[row + 1]!s} after {times[row]!s}, at {row + 1}"
         raise InputError(who, "times must increase", text, "Sort the samples by time and keep one of each time.")

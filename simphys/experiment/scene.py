@@ -186,7 +186,7 @@ def _measurement(config: Any, model: Any, members: int | None) -> Measurement:
             sigma=given.sigma or 1.0,
             unit=given.unit or "",
             missing=given.missing,
-            window=given.window,
+            part=given.part(),
             dt=config.time.dt,
         )
         return field
@@ -199,7 +199,7 @@ def _measurement(config: Any, model: Any, members: int | None) -> Measurement:
         shapes={name: (*lead, *shape) for name, shape in shapes.items()},
         markers=None if members else model.describe_markers(),
         names=NODES if members else names,
-        window=given.window,
+        part=given.part(),
         dt=config.time.dt,
         trial=None if given.trials is None else (given.trials, given.trial),
     )

@@ -1,4 +1,4 @@
-"""Some rows of a table: those of one trial, and those within a window of time."""
+"""Some rows of a table: those of one trial, and of those the part of a recording that counts."""
 
 from __future__ import annotations
 
@@ -59,14 +59,51 @@ def rows_of_trial(table: Table, column: int | str, trial: float, section: str = 
     return SomeRows(table, rows)
 
 
-def find_window(times: np.ndarray, window: tuple[float, float], who: str) -> np.ndarray:
-    """Find the samples within a window of time [s]. Errors: InputError if there are none."""
-    rows = np.flatnonzero((times >= window[0]) & (times <= window[1]))
-    if not rows.size:
-        found = f"times from {np.nanmin(times):g} s to {np.nanmax(times):g} s"
-        constraint = f"must have samples in the window from {window[0]:g} s to {window[1]:g} s"
-        raise InputError(who, constraint, found, "Correct observations.window, or observations.time.")
-    return rows
+@dataclass(frozen=True)
+class Part:
+    """The samples of a recording that count, and the time from which on the motion does. All samples by default."""
+
+    window: tuple[float, float] = (-np.inf, np.inf)
+    """Times [s] of the file between which samples count."""
+    begin: float | None = None
+    """Time [s] of the file at which the motion starts; None: that at which a window begins, or 0."""
+    every: int = 1
+    """Each n-th of these samples counts, from the first one on."""
+    time_unit: float = 1.0
+    """Unit [s] of the file's times."""
+
+    @property
+    def start(self) -> float:
+        """Time [s] of the file at which the motion starts."""
+        if self.begin is not None:
+            return self.begin
+        return self.window[0] if np.isfinite(self.window[0]) else 0.0
+
+    def times(self, column: np.ndarray) -> np.ndarray:
+        """Times [s] since the start of the motion from those of the file."""
+        return column if self == ALL else column * self.time_unit - self.start
+
+    def find(self, times: np.ndarray, who: str) -> np.ndarray:
+        """Find the samples [N] that count by their times since the start. Errors: InputError if there are none.
+
+        A sample without a time counts as one, so that it is told. What lies before a stated start does not count.
+        """
+        first, last = [end - self.start for end in self.window]
+        if self.begin is not None:
+            first = max(first, 0.0)
+        rows = np.flatnonzero(~((times < first) | (times > last)))
+        if not rows.size:
+            shown = f"{self.window[0]:g} s to {self.window[1]:g} s"
+            since = f", since the start of the motion at {self.begin:g} s" if self.begin is not None else ""
+            low, high = [float(end) + self.start for end in (np.nanmin(times), np.nanmax(times))]
+            constraint = f"must have samples in the window from {shown}{since}"
+            remedy = "Correct observations.window, observations.begin, or observations.time."
+            raise InputError(who, constraint, f"times from {low:g} s to {high:g} s", remedy)
+        return rows[:: self.every]
+
+
+ALL = Part()
+"""All samples of a recording."""
 
 
 def require_near_start(times: np.ndarray, dt: float, who: str) -> None:

@@ -86,8 +86,9 @@ class RecordedSection(Section):
     """A measured input, such as a force, a voltage or the position of a hand: gain * (column at t - delay) + offset.
 
     columns: a column of the file for each channel. file, time, trials and trial are, by default, those of
-    [observations], with the same meaning; begin [s] is the time in the file at which the motion starts, by default the
-    first one of observations.window, or 0. A step takes the value in its middle, by straight lines between samples.
+    [observations], with the same meaning, and so is time_unit if the file is theirs; begin [s] is the time in the file
+    at which the motion starts, by default that of observations.begin or of observations.window, or 0. A step takes the
+    value in its middle, by straight lines between samples.
     gain, offset and delay [s]: one number, or one for each channel; unknowns call them control_gain, control_offset and
     control_delay. unit: of the control, for pictures.
     """
@@ -99,6 +100,7 @@ class RecordedSection(Section):
     trials: Index | str | None = None
     trial: float | None = None
     begin: float | None = None
+    time_unit: Positive | None = None
     gain: float | list[float] = 1.0
     offset: float | list[float] = 0.0
     delay: float | list[float] = 0.0

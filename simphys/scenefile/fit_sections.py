@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 from pydantic_core import PydanticCustomError
 
+from simphys.files.selection import Part
 from simphys.scenefile.section import Count, Index, NonNegative, Positive, Range, Section
 
 Numbers = list[float | list[float]]
@@ -219,13 +220,18 @@ class ObservationsSection(Section):
     Of a whole field the file, .h5 or .npz, has the datasets `time` [N] in s and `values` [N, *shape], in a scene of
     several members [members, N, *shape]; `sigma` is the noise of each number in `unit`, 1 by default.
 
-    window [s]: the samples from one time to another; the motion starts at the first one, which is then the time 0.
-    trials, trial: the column that numbers the trials in a file of channels, and the number of the one that counts.
+    window [s]: the samples from one time of the file to another. begin [s]: the time of the file at which the motion
+    starts, by default that of the window, or 0; what lies before it does not count. every: of these samples each n-th
+    one counts. time_unit [s]: the unit of the file's times, such as 0.001 for milliseconds. trials, trial: the column
+    that numbers the trials in a file of channels, and the number of the one that counts.
     """
 
     file: str
     time: Column | None = None
     window: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    begin: float | None = None
+    every: Count = 1
+    time_unit: Positive = 1.0
     trials: Column | None = None
     trial: float | None = None
     missing: Literal["error", "skip"] = "error"
@@ -235,6 +241,11 @@ class ObservationsSection(Section):
     unit: str | None = None
     camera: CameraSection | None = None
     validation: ValidationSection | None = None
+
+    def part(self) -> Part:
+        """Return which samples of the file count."""
+        first, last = self.window or (-math.inf, math.inf)
+        return Part((first, last), self.begin, self.every, self.time_unit)
 
 
 def sensor_arrays(section: ObservationsSection | None) -> dict[str, np.ndarray]:

@@ -69,6 +69,9 @@ def test_the_file_of_the_observations_is_shared_with_its_trials_and_its_window(t
     found = build_controls(made, steps=6, dt=0.05, seen=ObservationsSection(**seen)).signal(6).data
     expected = np.interp(0.05 * (np.arange(6) + 0.5) + 0.1, TIMES, 2 * VALUES[:, 0])
     np.testing.assert_allclose(found[:, 0], expected, rtol=1e-12)
+    ms = ObservationsSection(**(seen | {"time_unit": 2.0, "window": None, "begin": 10.2}))
+    found = build_controls(made, steps=6, dt=0.1, seen=ms).signal(6).data
+    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,33 @@ def test_times_of_a_clock_are_refused_and_the_window_that_is_told_takes_them(tmp
     np.testing.assert_allclose(scene.observations.times, times, atol=5e-7)  # s; as Unix times resolve them
 
 
+def test_a_recording_in_milliseconds_counts_from_its_begin_on_by_every_third_sample(tmp_path: Path) -> None:
+    seen = tmp_path / "seen.txt"
+    right = oscillator(seen).observations
+    np.savetxt(seen, np.loadtxt(seen) * np.array([1e3, 1.0]))
+    assert right is not None
+    begin = (right.times[4] + right.times[5]).item() / 2
+    part = {"time_unit": 0.001, "begin": begin, "every": 3, "window": [0.0, right.times[-2].item() + 1e-9]}
+    found = oscillator(seen, observations=part).observations
+    assert found is not None
+    np.testing.assert_allclose(found.times, right.times[5:-1:3] - begin, rtol=1e-9)
+    np.testing.assert_allclose(found.values, right.values[5:-1:3])
+
+
+def test_a_begin_behind_the_window_is_told(tmp_path: Path) -> None:
+    seen = tmp_path / "seen.txt"
+    oscillator(seen)
+    message = r"samples in the window from 0 s to 0.1 s, since the start of the motion at 0.2 s; found times from 0"
+    with pytest.raises(InputError, match=message):
+        oscillator(seen, observations={"window": [0.0, 0.1], "begin": 0.2})
+
+
+@pytest.mark.parametrize(("key", "value"), [("every", 0), ("time_unit", 0.0), ("time_unit", -1.0)])
+def test_a_part_that_is_none_is_refused(tmp_path: Path, key: str, value: float) -> None:
+    with pytest.raises(InputError, match=rf"observations\.{key}: must be"):
+        oscillator(tmp_path / "seen.txt", observations={key: value})
+
+
 def test_a_field_with_times_of_a_clock_is_refused(tmp_path: Path) -> None:
     times = np.array([0.0, 1.0]) + 1764100000.0
     np.savez(tmp_path / "seen.npz", time=times, values=np.zeros((2, 3)))

@@ -231,6 +231,10 @@ def test_a_window_of_time_begins_the_motion(tmp_path: Path) -> None:
     assert part is not None
     assert_equal_but_for_rounding(part.times, whole.times[1:] - begin, size=end)
     np.testing.assert_array_equal(part.values, whole.values[:, 1:])
+    some = measured(tmp_path, observations=given | {"window": None, "begin": begin, "every": 2}).observations
+    assert some is not None
+    np.testing.assert_array_equal(some.times, part.times[::2])
+    np.testing.assert_array_equal(some.values, part.values[:, ::2])
 
 
 @pytest.mark.parametrize(
