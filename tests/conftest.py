@@ -8,14 +8,21 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # before anything imports matplotlib: pictures need no screen
 os.environ.setdefault("SIMPHYS_THREADS", "1")  # of scenes, whatever the machine: tests share its cores
 
 # The first example compiles kernels, so its time says nothing about the code under test. The same examples are drawn on
-# every run; to look for others is the work of the thorough profile.
-settings.register_profile("simphys", parent=settings.get_profile("default"), deadline=None, derandomize=True)
+# every run; to look for others is the work of the thorough profile. Nor is a machine that is busy while they are drawn
+# a reason to fail, which is what `too_slow` looks at.
+settings.register_profile(
+    "simphys",
+    parent=settings.get_profile("default"),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.register_profile("thorough", settings.get_profile("simphys"), max_examples=2000, derandomize=False)
 settings.load_profile("simphys")
 

@@ -6,8 +6,10 @@ And no function is longer than 60 lines: a factory of kernels' functions makes t
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 LONGEST = 12
@@ -40,10 +42,26 @@ def is_element(node: ast.FunctionDef) -> bool:
     return any([name == "element" or name.endswith((".adjoint", ".tangent")) for name in decorators])
 
 
-def long_lists(path: Path) -> list[str]:
-    """List the places in a file with too many parameters or arguments."""
+class Long(NamedTuple):
+    """Places in a file where something is too long."""
+
+    lists: list[str]
+    functions: list[str]
+
+
+@functools.cache
+def read(path: Path) -> Long:
+    """Find the places in a file with too many parameters or arguments, and its functions with too many lines."""
+    nodes, name = list(ast.walk(ast.parse(path.read_text()))), path.relative_to(ROOT)
+    return Long(
+        [f"{name}:{place}" for place in long_lists(nodes)], [f"{name}: {each}" for each in long_functions(nodes)]
+    )
+
+
+def long_lists(nodes: Iterable[ast.AST]) -> list[str]:
+    """List the lines with too many parameters or arguments."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes:
         length = 0
         if isinstance(node, ast.FunctionDef) and is_element(node):
             continue
@@ -52,8 +70,17 @@ def long_lists(path: Path) -> list[str]:
         elif isinstance(node, ast.Call):
             length = count(node.args)
         if length > LONGEST:
-            found.append(f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)} has {length}")
+            found.append(f"{getattr(node, 'lineno', 0)} has {length}")
     return found
+
+
+def long_functions(nodes: Iterable[ast.AST]) -> list[str]:
+    """List the functions with too many lines."""
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    lengths = [
+        (function.name, (function.end_lineno or function.lineno) - function.lineno + 1) for function in functions
+    ]
+    return [f"{name} has {lines}" for name, lines in lengths if lines > MOST_LINES]
 
 
 def list_files(*folders: str) -> list[Path]:
@@ -62,7 +89,7 @@ def list_files(*folders: str) -> list[Path]:
 
 
 def test_lists_are_short_but_in_files_that_are_listed() -> None:
-    found = {path: long_lists(path) for path in list_files("autograd", "simphys")}
+    found = {path: read(path).lists for path in list_files("autograd", "simphys")}
     listed = {ROOT / "simphys" / "simulators" / name for name in EXCEPTIONS}
     assert listed <= found.keys(), "a file that is listed does not exist"
     assert not [place for path, places in found.items() if path not in listed for place in places]
@@ -70,11 +97,4 @@ def test_lists_are_short_but_in_files_that_are_listed() -> None:
 
 
 def test_functions_are_short() -> None:
-    long = []
-    for path in list_files("autograd", "simphys", "benchmarks"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef):
-                lines = (node.end_lineno or node.lineno) - node.lineno + 1
-                if lines > MOST_LINES:
-                    long.append(f"{path.relative_to(ROOT)}: {node.name} has {lines}")
-    assert not long
+    assert not [each for path in list_files("autograd", "simphys", "benchmarks") for each in read(path).functions]

@@ -161,11 +161,11 @@ def test_a_run_that_is_stopped_or_killed_can_be_drawn(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
     )
     try:
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline and process.poll() is None and count_rows(folder) <= 10:
             time.sleep(0.01)
         process.send_signal(number)
-        _, err = process.communicate(timeout=300)
+        _, err = process.communicate(timeout=120)
     finally:
         process.kill()
     run = Recording(folder)

@@ -25,7 +25,7 @@ from simphys.runs.judgement import write_judgement
 from simphys.runs.run_files import open_recorder
 
 from .assessment import search_again
-from .workflow import Identification, identify
+from .workflow import Identification, fit_with_errors
 
 
 @dataclass(frozen=True)
@@ -98,23 +98,20 @@ def recover_scene(
     tell = on_progress or (lambda part, until: None)
     tell("the fit", None)
     scene = estimate_noise(scene)
-    fit = identify(scene, folder=folder, overwrite=overwrite)
-    if fit.uncertainty is None:
-        remedy = "Mend the fit first; a smoothed loss or filtered misfits have none."
-        raise InputError("recover", "needs a fit with standard errors", fit.result.message, remedy)
+    fit, uncertainty = fit_with_errors("recover", scene, folder=folder, overwrite=overwrite)
     found = recover(
         scene.objective(),
-        fit.uncertainty,
+        uncertainty,
         partial(search_again, horizon="full"),
         until=math.inf,
         times=times,
         each=each,
         on_fit=lambda done: tell(f"recovery {done}/{times}", None),
     )
-    criteria = (*fit.criteria, judge_recovery(found, fit.uncertainty.labels))
+    criteria = (*fit.criteria, judge_recovery(found, uncertainty.labels))
     with open_recorder(scene, folder, kind="optimize", overwrite=False, resume=True) as recorder:
-        write_judgement(recorder, criteria, fit.uncertainty)
-        recorder.write("assessment/recovery", attrs={"labels": list(fit.uncertainty.labels)}, error=found.error)
+        write_judgement(recorder, criteria, uncertainty)
+        recorder.write("assessment/recovery", attrs={"labels": list(uncertainty.labels)}, error=found.error)
     return replace(fit, criteria=criteria, recording=recorder.recording), found
 
 

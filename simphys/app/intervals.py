@@ -11,14 +11,13 @@ import numpy as np
 
 from simphys.assess import Criterion, estimate_noise
 from simphys.assess.quality import doubt_widths, factors_if_correlated
-from simphys.autograd.errors import InputError
 from simphys.experiment.scene import Scene
 from simphys.optimize.likelihood import profile_intervals
 from simphys.optimize.mapping import Map
 from simphys.runs.judgement import write_judgement
 from simphys.runs.run_files import open_recorder
 
-from .workflow import Identification, identify
+from .workflow import Identification, fit_with_errors
 
 
 @dataclass(frozen=True)
@@ -52,14 +51,11 @@ def find_intervals(
     tell = on_progress or (lambda line: None)
     tell("the fit")
     scene = estimate_noise(scene)
-    fit = identify(scene, folder=folder, overwrite=overwrite)
-    if fit.uncertainty is None:
-        remedy = "Mend the fit first; a smoothed loss or filtered misfits have none."
-        raise InputError("intervals", "need a fit with standard errors", fit.result.message, remedy)
+    fit, uncertainty = fit_with_errors("intervals", scene, folder=folder, overwrite=overwrite)
     tell("profiles of the likelihood")
-    objective, standard = scene.objective(), fit.uncertainty.standard
-    factors, criteria = factors_if_correlated(fit.uncertainty), fit.criteria
-    if doubt := doubt_widths(fit.uncertainty):
+    objective, standard = scene.objective(), uncertainty.standard
+    factors, criteria = factors_if_correlated(uncertainty), fit.criteria
+    if doubt := doubt_widths(uncertainty):
         remedy = 'Believe the intervals "if correlated".'
         criteria += (Criterion("intervals", float(factors.max()), "doubtful", doubt, remedy),)
     found = profile_intervals(objective, fit.result.theta, standard.values, standard.sigma, each=each)
@@ -75,7 +71,7 @@ def find_intervals(
         numbers = float(base[place]), row.standard_error, min(ends), max(ends), float(factors[place])
         rows.append(Interval(row.label, row.unit, *numbers))
     with open_recorder(scene, folder, kind="optimize", overwrite=False, resume=True) as recorder:
-        write_judgement(recorder, criteria, fit.uncertainty)
+        write_judgement(recorder, criteria, uncertainty)
         recorder.write(
             "intervals",
             attrs={"evaluations": found.evaluations},

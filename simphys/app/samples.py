@@ -11,13 +11,12 @@ import numpy as np
 from simphys.assess import Criterion, estimate_noise
 from simphys.assess.bands import sample_bands
 from simphys.assess.quality import doubt_widths, factors_if_correlated
-from simphys.autograd.errors import InputError
 from simphys.experiment.scene import Scene
 from simphys.optimize.posterior import Posterior, sample_posterior
 from simphys.runs.judgement import write_judgement
 from simphys.runs.run_files import open_recorder, recorders_of_parts
 
-from .workflow import Identification, identify
+from .workflow import Identification, fit_with_errors
 
 MIXED, ENOUGH = 1.05, 100
 """Largest R-hat, and least effective number of samples, that one can rely on."""
@@ -40,11 +39,8 @@ def sample_scene(
     tell = on_progress or (lambda line: None)
     tell("the fit")
     scene = estimate_noise(scene)
-    fit = identify(scene, folder=folder, overwrite=overwrite)
-    if fit.uncertainty is None:
-        remedy = "Mend the fit first; a smoothed loss or filtered misfits have none."
-        raise InputError("sample", "needs a fit with standard errors", fit.result.message, remedy)
-    standard, objective = fit.uncertainty.standard, scene.objective()
+    fit, uncertainty = fit_with_errors("sample", scene, folder=folder, overwrite=overwrite)
+    standard, objective = uncertainty.standard, scene.objective()
     found = sample_posterior(
         objective,
         fit.result.theta,
@@ -59,7 +55,7 @@ def sample_scene(
     tell("predictions of the samples")
     bands = sample_bands(objective, found.flat)
     with open_recorder(scene, folder, kind="optimize", overwrite=False, resume=True) as recorder:
-        write_judgement(recorder, criteria, fit.uncertainty)
+        write_judgement(recorder, criteria, uncertainty)
         about = {"labels": objective.labels, "divergences": found.divergences, "gradients": found.gradients}
         recorder.write(
             "posterior",
@@ -69,7 +65,7 @@ def sample_scene(
             effective=found.effective,
             best=[row.value for row in fit.unknowns],
             standard_error=[row.standard_error for row in fit.unknowns],
-            factor_if_correlated=factors_if_correlated(fit.uncertainty),
+            factor_if_correlated=factors_if_correlated(uncertainty),
         )
         for own, part in recorders_of_parts(recorder, scene):
             if part.name in bands:

@@ -252,6 +252,20 @@ def _prepare_objective(scene: Scene, start: np.ndarray[Any, Any] | None) -> tupl
     return objective, determined
 
 
+def fit_with_errors(
+    job: str, scene: Scene, *, folder: str | Path, overwrite: bool
+) -> tuple[Identification, Uncertainty]:
+    """Fit a scene for a job that builds on standard errors.
+
+    Errors: those of `identify`; InputError for a fit without standard errors.
+    """
+    fit = identify(scene, folder=folder, overwrite=overwrite)
+    if fit.uncertainty is None:
+        remedy = "Mend the fit first; a smoothed loss or filtered misfits have none."
+        raise InputError(job, "needs a fit with standard errors", fit.result.message, remedy)
+    return fit, fit.uncertainty
+
+
 def prepare_search(objective: SceneObjective[Scene], horizon: str) -> tuple[SceneObjective[Scene], optimize.Horizon]:
     """Return the objective to minimize, and on which horizon: multiple shooting is another start of the full one."""
     if horizon == "shooting":

@@ -119,8 +119,8 @@ def test_a_missing_scene_file_is_told_with_the_one_that_may_be_meant() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["optimise", "scene.toml"], "Did you mean 'optimize'?"),
-        (["optimize"], "Missing argument 'SCENE'"),
+        (["optimise", "scene.toml"], "optimize"),
+        (["optimize"], "SCENE"),
         (["optimize", "scene.toml", "--overwite"], "--overwrite"),
     ],
 )

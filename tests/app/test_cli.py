@@ -20,6 +20,7 @@ from simphys.rollout.fused import Rollout
 
 from ..helpers import oscillator
 from ..helpers.oscillator import assert_same_fit, simphys
+from ..helpers.printed import table_rows
 
 PICTURES = {"fit.png", "convergence.png", "adjoint.png", "trajectory.png"}
 
@@ -50,14 +51,10 @@ def pictures(folder: str | Path) -> set[str]:
     return {path.name for path in Path(folder).glob("*.png")}
 
 
-def cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip("│┃\n").split("│")]
-
-
 def test_optimize_prints_values_with_units_start_values_standard_errors_and_rmse(fit: tuple[Path, Result]) -> None:
     folder, result = fit
     assert result.exit_code == 0
-    rows = {cells(line)[0]: cells(line)[1:] for line in result.stdout.splitlines() if line.startswith("│")}
+    rows = {name: row for name, *row in table_rows(result.stdout)}
     unit, start, value, error, _, change = rows["rate"]
     assert (unit, start) == ("N/m", "30")
     assert float(value) == pytest.approx(oscillator.STIFFNESS, abs=4 * float(error))

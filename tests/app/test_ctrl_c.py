@@ -34,6 +34,14 @@ COMMANDS = {
     "check": ["check", "scene.toml", "time.dt=1e-4"],
     "sweep": ["sweep", "sweep.toml"],
 }
+PROGRAM = """
+import signal
+from simphys.app import entry
+
+signal.signal(signal.SIGINT, entry._leave)  # as main() does first of all, but before the word that starts the clock
+print("begin", flush=True)
+entry.main()
+"""
 
 
 class Ending(NamedTuple):
@@ -49,14 +57,8 @@ def interrupt(arguments: list[str], folder: Path, after: float) -> Ending:
     """Run a command on a terminal of its own; press Ctrl-C, which all its processes get, `after` [s]."""
     terminal, its_end = pty.openpty()
     before = termios.tcgetattr(its_end)
-    command = [
-        sys.executable,
-        "-c",
-        "from simphys.app.entry import main; print('begin', flush=True); main()",
-        *arguments,
-    ]
     process = subprocess.Popen(
-        command,
+        [sys.executable, "-c", PROGRAM, *arguments],
         stdin=its_end,
         stdout=its_end,
         stderr=its_end,
@@ -64,7 +66,7 @@ def interrupt(arguments: list[str], folder: Path, after: float) -> Ending:
         cwd=folder,
         preexec_fn=heed_interrupts,
     )
-    text, pressed, deadline, until = b"", False, time.monotonic() + 300, float("inf")
+    text, pressed, deadline, until = b"", False, time.monotonic() + 120, float("inf")
     while process.poll() is None or select.select([terminal], [], [], 0.1)[0]:
         if select.select([terminal], [], [], 0.02)[0]:
             text += os.read(terminal, 1 << 16)

@@ -294,7 +294,7 @@ def test_a_start_of_the_compiler_outside_the_runtime_raises_and_does_not_crash(m
                 print(error)
         """)
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=240)
     message = "kernel one: the compiler is started by runtime.init alone; found a ti.init or ti.reset."
     assert done.stdout.count(message) == (1 if moment == "before" else 2), done.stderr
 
@@ -410,7 +410,7 @@ def test_kernels_run_on_the_other_compiler(precision: str, tmp_path: Path) -> No
         """)
     )
     env = {**os.environ, "SIMPHYS_COMPILER": OTHER}
-    done = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=600)
+    done = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=240)
     assert done.stdout.endswith("done\n"), done.stderr
 
 

@@ -231,7 +231,7 @@ def run(program: str, folder: Path, **environment: str) -> list[str]:
     imports = "import numpy as np\nfrom simphys.autograd import InputError, kernel, runtime\nti = runtime.ti\n"
     script.write_text(imports + textwrap.dedent(program))
     env = {**os.environ, **environment}
-    done = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=600)
+    done = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -473,6 +473,7 @@ RESTARTING = [
 
 
 @pytest.mark.skipif(OWN_PROCESS in os.environ, reason="this is that process")
+@pytest.mark.timeout(1800)  # it is all the tests of this file
 @pytest.mark.parametrize(
     ("compiler", "tests"), [(runtime.compiler, RESTARTING), pytest.param(OTHER, [__file__], marks=needs_other)]
 )
@@ -482,5 +483,5 @@ def test_what_starts_the_compiler_again_holds_and_all_of_this_under_the_other_on
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *tests]
     env = {**os.environ, "SIMPHYS_COMPILER": compiler, OWN_PROCESS: "yes"}
     env["SIMPHYS_TEST_ARCH"], env["SIMPHYS_TEST_PRECISION"] = "cpu", "f64"  # they switch to a GPU by themselves
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1800)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1500)
     assert done.returncode == 0, done.stdout[-3000:]

@@ -136,7 +136,7 @@ def output(tmp_path: Any, text: str, threads: int = 1) -> list[str]:
     """Lines of the program followed by `text`."""
     file = tmp_path / "program.py"
     file.write_text(PROGRAM.replace("THREADS", str(threads)) + text)
-    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     return [line for line in done.stdout.splitlines() if line.startswith(("ran", "kernel", "runtime", "0", "3", "4"))]
 

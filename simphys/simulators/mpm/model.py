@@ -17,9 +17,6 @@ from simphys.simulator import Arrays, Bodies, Model, Record, Shape
 from .collider import CONTACTS, Collider
 from .laws import LAWS
 
-COLLIDER_PARAMETERS = ("collider_velocity", "collider_spin", "collider_friction")
-"""Fields of Params that belong to colliders; all others except gravity and wall_friction belong to particles."""
-
 
 @dataclass(frozen=True)
 class Params(Record):

@@ -111,10 +111,6 @@ class SolveReports:
         self._last_step[key] = step
         return self._reports.setdefault(key, SolveReport(direction)).at_step(step)
 
-    def for_direction(self, direction: Direction) -> list[SolveReport]:
-        """List the reports of the batch members that have one."""
-        return [report for (key_direction, _), report in sorted(self._reports.items()) if key_direction == direction]
-
     def warn(self, direction: Direction) -> None:
         """Warn, once for each batch member, of results that cannot be trusted."""
         for key, report in self._reports.items():

@@ -32,24 +32,27 @@ def tables(folder: Path, name: str, engine: dict[str, Any] | None = None, **more
     return {"scene": str(scene), "folder": str(folder / name), "grid": GRID, "engine": chosen, **more}
 
 
-def test_each_process_sees_its_gpu_and_has_the_threads_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_process_sees_its_gpu_and_has_the_threads_that_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in THREADS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(DEVICES, "4,7")
     monkeypatch.syspath_prepend(Path(__file__).parents[3])  # where a new process finds the function below
     engine = Processes(3, threads=2, gpus=2)
     try:
-        names = (DEVICES, THREADS[0])
-        futures: list[Future[Any]] = [engine.submit(_read_environment, names) for _ in range(3)]
+        futures: list[Future[Any]] = [engine.submit(_read_environment, tmp_path / "start") for _ in range(3)]
+        (tmp_path / "start").touch()
         assert [future.result() for future in futures] == [["4", "2"], ["7", "2"], ["4", "2"]]
     finally:
-        engine.shutdown()
+        engine.shutdown(kill=True)
     assert os.environ[DEVICES] == "4,7" and THREADS[0] not in os.environ
 
 
-def _read_environment(names: tuple[str, ...]) -> list[str]:
-    time.sleep(0.5)  # so that all are busy
-    return [os.environ[name] for name in names]
+def _read_environment(start: Path) -> list[str]:
+    while not start.exists():  # so that all are busy
+        time.sleep(0.01)
+    return [os.environ[name] for name in (DEVICES, THREADS[0])]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are looked up in /proc")

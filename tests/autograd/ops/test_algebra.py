@@ -32,12 +32,12 @@ def test_a_power_of_zero_with_a_number_as_exponent_follows_pytorch(exponent: flo
 
 
 def test_a_root_of_zero_has_an_infinite_slope_and_warns() -> None:
-    with pytest.warns(RuntimeWarning, match="divide by zero"):
+    with pytest.warns(RuntimeWarning):
         assert slopes(0.0, 0.5) == (np.inf, 0.0)
 
 
 def test_a_power_of_a_negative_base_has_a_slope_by_the_base_only() -> None:
-    with pytest.warns(RuntimeWarning, match="invalid value"):
+    with pytest.warns(RuntimeWarning):
         by_base, by_exponent = slopes(-2.0, 3.0)
     assert by_base == 12.0
     assert np.isnan(by_exponent)

@@ -10,14 +10,14 @@ from simphys.autograd import ops, tensor
 
 def test_the_square_root_of_zero_has_an_infinite_slope_and_warns() -> None:
     x = tensor([0.0, 4.0], requires_grad=True)
-    with pytest.warns(RuntimeWarning, match="divide by zero"):
+    with pytest.warns(RuntimeWarning):
         ops.sum(ops.sqrt(x)).backward()
     assert x.grad is not None and x.grad.data.tolist() == [np.inf, 0.25]
 
 
 def test_the_logarithm_of_zero_has_an_infinite_slope_and_warns() -> None:
     x = tensor(0.0, requires_grad=True)
-    with pytest.warns(RuntimeWarning, match="divide by zero"):
+    with pytest.warns(RuntimeWarning):
         y = ops.log(x)
         y.backward()
     assert y.item() == -np.inf

@@ -34,6 +34,6 @@ def test_rows_hold_the_pattern_positions_velocities_and_the_goal() -> None:
     row = sense(model, state, pattern).data
     np.testing.assert_array_equal(row[:3], pattern.data)
     nodes = row[3:-2].reshape(-1, 2, 2)
-    np.testing.assert_allclose(nodes[:, 0], 0.7 * (x - x.mean(axis=0)), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(nodes[:, 0], 0.7 * (x - x.mean(axis=0)), rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(nodes[:, 1], 0.7 * v, rtol=1e-12)
     np.testing.assert_allclose(row[-2:], model.controller.goal - x.mean(axis=0), rtol=1e-12)

@@ -13,7 +13,7 @@ from simphys.experiment.scene import Scene, build_scene
 from simphys.scenefile import ConfigError, from_dict, load
 from simphys.simulators.mpm.config import MPMConfig
 from simphys.simulators.mpm.laws import LAW_PARAMETERS, LAWS
-from simphys.simulators.mpm.model import COLLIDER_PARAMETERS, Params
+from simphys.simulators.mpm.model import Params
 
 ELASTIC = {"density": 1000.0, "young_modulus": 1e4, "poisson_ratio": 0.3}
 BOX = {"shape": "box", "lower": [0.3, 0.3], "upper": [0.5, 0.6], **ELASTIC}
@@ -107,7 +107,8 @@ def test_every_field_of_the_model_is_there_with_its_shape() -> None:
 
 
 def test_bodies_have_keys_for_all_that_laws_read() -> None:
-    rest = {"mass", "volume", "gravity", "wall_friction", *COLLIDER_PARAMETERS}
+    of_colliders = {"collider_velocity", "collider_spin", "collider_friction"}
+    rest = {"mass", "volume", "gravity", "wall_friction", *of_colliders}
     assert set(LAW_PARAMETERS) == set(Params.names()) - rest
 
 
