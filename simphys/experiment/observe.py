@@ -127,7 +127,7 @@ def _read_channel(table: Table, channel: ChannelSection, missing: str) -> tuple[
     if not 0 < sigma**2 < math.inf:
         remedy = "Give the standard deviation of the noise in other units."
         raise InputError(f"observations, {channel.field}, sigma", "1 / sigma^2 must be a number", f"{sigma:g}", remedy)
-    weights = np.full(len(values), 1.0 / sigma**2)
+    weights = 1.0 / (sigma**2 + (channel.relative * np.nan_to_num(values)) ** 2)
     gaps = np.isnan(values)
     gap_column = np.where(gaps, table.name(channel.column), "")
     if channel.weights is not None:

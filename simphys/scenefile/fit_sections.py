@@ -145,7 +145,7 @@ class ChannelSection(Section):
 
     sigma: the standard deviation of one sample, 1 if it is not stated, or "unknown": then fits estimate it from their
     residuals. Standard errors are scaled by the residuals; sigma weighs channels against each other, and judges whether
-    the misfit is noise.
+    the misfit is noise. relative: noise that grows with the value: its variance is sigma^2 + (relative * value)^2.
 
     `node` is a node's index, or the indices of a point of a grid; `axis` counts where a field has components there.
     kind: what is seen of a node: a "component"; the "distance" to the node `to` or to a `point`, by default the
@@ -171,6 +171,7 @@ class ChannelSection(Section):
     modulo: Positive | None = None
     unit: str = ""
     sigma: Noise | None = None
+    relative: NonNegative = 0.0
     correlation_time: Positive | None = None
     weights: Column | None = None
 

@@ -52,12 +52,16 @@ def _check_part(observations: ObservationsSection) -> Iterator[Problem]:
 
 
 def check_unknown_noise(observations: ObservationsSection, loss: LossSection) -> Iterator[Problem]:
-    """Check that residuals tell the noise."""
+    """Check that the noise is stated, or that residuals tell it."""
     for position, channel in enumerate(observations.channels or []):
+        if channel.relative and not isinstance(channel.sigma, float):
+            constraint = "needs sigma, the noise of a sample of value 0, as a number"
+            key: Key = ("observations", "channels", position, "relative")
+            yield Problem(key=key, constraint=constraint, found=channel.relative, remedy="State sigma, or drop it.")
         if channel.sigma == "unknown" and loss.kind != "squares":
             constraint = 'must be a number unless loss.kind is "squares"'
             remedy = "State the noise: robust losses need it to tell outliers."
-            key: Key = ("observations", "channels", position, "sigma")
+            key = ("observations", "channels", position, "sigma")
             yield Problem(key=key, constraint=constraint, found=channel.sigma, remedy=remedy)
 
 

@@ -31,6 +31,7 @@ class Section:
     axis: int = 0
     unit: str = "px"
     sigma: float = 0.5
+    relative: float = 0.0
     weights: int | str | None = None
     kind: str = "component"
     to: int | None = None
@@ -120,6 +121,19 @@ def test_a_missing_sample_is_an_error_unless_it_may_be_skipped(file: Path, cell:
     seen = read(file, time="t", channels=[Section("y"), Section("x")], missing="skip", shapes=SHAPES)
     assert seen.values.tolist() == [[2.0, 1.0], [3.0, 0.0], [6.0, 5.0]]
     assert seen.weights.tolist() == [[4.0, 4.0], [4.0, 0.0], [4.0, 4.0]]
+
+
+def test_noise_may_grow_with_the_value(file: Path) -> None:
+    file.write_text("0 10\n1 nan\n2 -40\n")
+    seen = read(file, time=0, channels=[Section(1, sigma=3.0, relative=0.1)], missing="skip", shapes=SHAPES)
+    np.testing.assert_allclose(seen.weights[:, 0], [1 / (9 + 1), 0.0, 1 / (9 + 16)])
+
+
+@pytest.mark.parametrize("sigma", [None, "unknown"])
+def test_noise_that_grows_needs_a_number_to_grow_from(tmp_path: Path, sigma: str | None) -> None:
+    given = {"column": 1, "field": "position", "node": 0, "sigma": sigma, "relative": 0.1}
+    with pytest.raises(InputError, match=r"channels\.0\.relative: needs sigma, the noise of a sample of value 0"):
+        oscillator(tmp_path / "seen.txt", observations={"channels": [given]})
 
 
 def test_a_missing_weight_is_a_missing_sample(file: Path) -> None:
