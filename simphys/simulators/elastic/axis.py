@@ -61,6 +61,16 @@ class Axis:
         return at[(self.low & (at < self.layer)) | (self.high & (at >= self.cells - self.layer))]
 
     @cached_property
+    def layer_centres(self) -> Array:
+        """Rows of `centres` in the layers."""
+        return self.centres[self.layer_cells]
+
+    @cached_property
+    def layer_faces(self) -> Array:
+        """Rows of `faces` in the layers."""
+        return self.faces[self.layer_cells]
+
+    @cached_property
     def onto(self) -> Array:
         """Cells from those in the layers."""
         return np.eye(self.cells)[:, self.layer_cells]
