@@ -96,6 +96,19 @@ def _keep_settings() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _overlaps_are_declared(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail after a launch whose arguments share memory without a declared reason, if these are asked for."""
+    if not os.environ.get("SIMPHYS_TEST_OVERLAPS") or request.path.name == "test_overlaps.py":
+        yield
+        return
+    from .helpers.overlaps import recorded_overlaps
+
+    with recorded_overlaps() as found:
+        yield
+    assert not [overlap for overlap in found if not overlap.find_reason()]
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Start the compiler on the arch and in the precision asked for, perhaps with checks of all indices in kernels."""
     from simphys.autograd import runtime

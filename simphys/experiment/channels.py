@@ -50,6 +50,10 @@ class ChannelSection(Protocol):
     def correlation_time(self) -> float | None: ...
 
 
+OF_TWO = {"difference": "-", "sum": "+"}
+"""Kinds of channels that see a component of two nodes, with their signs."""
+
+
 @dataclass(frozen=True)
 class Need:
     """A component of the state that a channel needs."""
@@ -124,6 +128,8 @@ def make_channel(
             correlation_time=section.correlation_time,
         )
     assert isinstance(section.node, int), "checked on loading the scene"
+    if section.kind in OF_TWO:
+        return _make_pair(section, label, shape, markers, names)
     dim = shape[1]
     nodes = (section.node,) if section.to is None else (section.node, section.to)
     (first, *others) = [(node, axis) for node in nodes for axis in range(dim)]
@@ -144,6 +150,32 @@ def make_channel(
         point=point,
         axis=section.axis,
         modulo=section.modulo or period,
+        correlation_time=section.correlation_time,
+    )
+
+
+def _make_pair(
+    section: ChannelSection,
+    label: str | None,
+    shape: tuple[int, ...],
+    markers: Markers | None,
+    names: BodyNames,
+) -> Channel:
+    """Make a channel of a component of two nodes."""
+    assert isinstance(section.node, int) and section.to is not None, "checked on loading the scene"
+    is_derived = section.field in DERIVED
+    first, other = [component_index(node, section.axis, shape) for node in (section.node, section.to)]
+    shown = [component_name(section.field, index, shape, names) for index in (first, other)]
+    return Channel(
+        label or f"{shown[0]} {OF_TWO[section.kind]} {shown[1]}",
+        section.field,
+        first,
+        section.unit,
+        kind=section.kind,
+        others=() if is_derived else (other,),
+        marks=_list_marks(section, markers, (section.node, section.to)) if is_derived else (),
+        axis=first[-1] if is_derived else 0,
+        modulo=section.modulo,
         correlation_time=section.correlation_time,
     )
 

@@ -27,7 +27,7 @@ from simphys.simulator import Markers, Record
 from simphys.simulator.markers import Vector
 
 from .cameras import see_orthographic, see_pinhole
-from .channels import Channel, Mark
+from .channels import OF_TWO, Channel, Mark
 from .observe import Observations
 from .sampling import Component, take_component
 
@@ -281,6 +281,10 @@ def _see(channel: Channel, sensor: Sensor, vectors: list[Vector]) -> Tensor:
         see = see_pinhole if isinstance(sensor, PinholeCamera) else see_orthographic
         return see(sensor, own, channel.axis)
     other = others[0] if channel.point is None else channel.point
+    if channel.kind in OF_TWO:
+        one, two = own[channel.axis], other[channel.axis]
+        pair: Tensor = one - two if channel.kind == "difference" else one + two
+        return pair
     apart = ops.stack([a - b for a, b in zip(own, other, strict=True)], axis=1)
     if channel.kind == "angle":
         return Angle.apply(apart[:, 0], apart[:, 1])

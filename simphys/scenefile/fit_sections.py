@@ -148,12 +148,13 @@ class ChannelSection(Section):
     the misfit is noise. relative: noise that grows with the value: its variance is sigma^2 + (relative * value)^2.
 
     `node` is a node's index, or the indices of a point of a grid; `axis` counts where a field has components there.
-    kind: what is seen of a node: a "component"; the "distance" to the node `to` or to a `point`, by default the
-    origin (of a velocity: the speed); the "angle" of that way in the plane [rad]; or a "pixel" of observations.camera,
-    of axis 0 or 1. Besides fields of the state, field may be a "marker", the position of a `place` on a body or link
-    [m], in its frame, or its "acceleration" less gravity, which is what an accelerometer mounted there measures, along
-    the body's axes. The column shows gain times that, plus offset (in `unit`), and is late by delay [s]; these may be
-    unknown, as channel_gain, channel_offset and channel_delay. modulo: the period of an angle; "angle" has one anyway.
+    kind: what is seen of a node: a "component"; its "difference" from that of the node `to`, or the "sum" of both;
+    the "distance" to the node `to` or to a `point`, by default the origin (of a velocity: the speed); the "angle"
+    of that way in the plane [rad]; or a "pixel" of observations.camera, of axis 0 or 1. Besides fields of the
+    state, field may be a "marker", the position of a `place` on a body or link [m], in its frame, or its
+    "acceleration" less gravity, which is what an accelerometer mounted there measures, along the body's axes. The
+    column shows gain times that, plus offset (in `unit`), and is late by delay [s]; these may be unknown, as
+    channel_gain, channel_offset and channel_delay. modulo: the period of an angle; "angle" has one anyway.
     correlation_time [s] of the noise, which then forgets exponentially; without it, noise is independent.
     """
 
@@ -162,7 +163,7 @@ class ChannelSection(Section):
     node: Index | list[Index]
     axis: Index = 0
     place: list[float] | None = None
-    kind: Literal["component", "distance", "angle", "pixel"] = "component"
+    kind: Literal["component", "difference", "sum", "distance", "angle", "pixel"] = "component"
     to: Index | None = None
     point: list[float] | None = None
     gain: float = 1.0

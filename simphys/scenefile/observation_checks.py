@@ -97,6 +97,9 @@ def check_seen(observations: ObservationsSection, fields: Fields) -> Iterator[Pr
             yield unknown_field((*key, "field"), channel.field, fields, also=DERIVED if fields.places() else ())
             continue
         yield from _check_place(key, channel, fields)
+        if channel.kind in ("difference", "sum"):
+            yield from _check_pair(key, channel, shape)
+            continue
         if channel.kind != "component":
             yield from _check_geometry(key, channel, observations.camera, shape)
             continue
@@ -131,6 +134,25 @@ def _check_place(key: Key, channel: ChannelSection, fields: Fields) -> Iterator[
         plural = "" if sizes == "1" else "s"
         constraint = f"must be {sizes} coordinate{plural} in the frame of the body or link [m]"
         yield Problem(key=(*key, "place"), constraint=constraint, found=place, remedy=f"Give a list of {sizes}.")
+
+
+def _check_pair(key: Key, channel: ChannelSection, shape: tuple[int, ...]) -> Iterator[Problem]:
+    """Check a channel that sees a component of two nodes."""
+    if len(shape) not in (1, 2) or not isinstance(channel.node, int):
+        constraint = f"of the kind {channel.kind} needs a number or a vector of each node"
+        found = Words(f"{channel.field} of the shape {list(shape)}")
+        yield Problem(key=(*key, "field"), constraint=constraint, found=found, remedy="Name another field or kind.")
+        return
+    if channel.to is None:
+        constraint = f"of the kind {channel.kind} needs the other node"
+        yield Problem(key=(*key, "to"), constraint=constraint, found=NOTHING, remedy="Add to, the index of a node.")
+    for name in ("node", "to"):
+        if (node := getattr(channel, name)) is not None:
+            yield from check_index((*key, name), node, "node", shape[0])
+    if channel.point is not None:
+        yield Problem(key=(*key, "point"), constraint="has no meaning here", found=channel.point, remedy="Drop it.")
+    if len(shape) == 2:
+        yield from check_index((*key, "axis"), channel.axis, "axis", shape[1])
 
 
 def _check_geometry(

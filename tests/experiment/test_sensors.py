@@ -66,6 +66,9 @@ SEEN: list[dict[str, Any]] = [
     {"kind": "pixel", "field": "position", "node": 0, "axis": 0},
     {"kind": "pixel", "field": "position", "node": 1, "axis": 1},
     {"field": "position", "node": 1, "axis": 1, "gain": -2.0, "offset": 0.5},
+    {"kind": "difference", "field": "position", "node": 0, "to": 1, "axis": 1},
+    {"kind": "sum", "field": "velocity", "node": 0, "to": 1, "gain": 0.5},
+    {"kind": "difference", "field": "marker", "node": 1, "to": 0, "axis": 0},
 ]
 
 
@@ -82,6 +85,13 @@ def test_channels_show_what_they_say(tmp_path: Path) -> None:
     np.testing.assert_allclose(shown[:, 4], 200 * (a @ turn.T)[:, 0] + 320, rtol=1e-12)
     np.testing.assert_allclose(shown[:, 5], 200 * (b @ turn.T)[:, 1] + 240, rtol=1e-12)
     np.testing.assert_allclose(shown[:, 6], 0.5 - 2 * b[:, 1], rtol=1e-12)
+    np.testing.assert_allclose(shown[:, 7], (a - b)[:, 1], rtol=1e-12)
+    mean = (at(scene, "velocity", 0) + at(scene, "velocity", 1))[:, 0] / 2
+    np.testing.assert_allclose(shown[:, 8], mean, rtol=1e-12)
+    np.testing.assert_allclose(shown[:, 9], (b - a)[:, 0], rtol=1e-12)
+    assert scene.observations is not None
+    labels = [channel.label for channel in scene.observations.channels]
+    assert labels[7:9] == ["position y of node 0 - position y of node 1", "velocity x of node 0 + velocity x of node 1"]
 
 
 def test_an_angle_is_compared_modulo_its_period(tmp_path: Path) -> None:
@@ -166,6 +176,8 @@ def test_gain_offset_delay_and_camera_are_found(tmp_path: Path) -> None:
     [
         ({"kind": "pixel", "field": "position", "node": 0}, None, "a pixel needs a camera"),
         ({"kind": "angle", "field": "position", "node": 7}, None, "must be the index of one of 3 nodes"),
+        ({"kind": "sum", "field": "position", "node": 0}, None, "0.to: of the kind sum needs the other node"),
+        ({"kind": "sum", "field": "position", "node": 0, "to": 3}, None, "0.to: must be the index of one of 3 nodes"),
         (
             {"kind": "distance", "field": "position", "node": 0, "point": [1.0]},
             None,
