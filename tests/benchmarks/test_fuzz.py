@@ -102,10 +102,15 @@ def test_a_varied_scene_has_other_numbers_and_the_same_keys() -> None:
 def test_keys_that_a_scene_has_not_are_drawn_from_its_schema() -> None:
     schema, tables = Schema("mass_spring"), to_dict(load(ROOT / "scenes" / "mass_spring" / "air_track.toml"))
     before = repr(tables)
-    words = [schema.grow(tables, random.Random(seed))[1] for seed in range(300)]
-    assert words == [schema.grow(tables, random.Random(seed))[1] for seed in range(300)] and repr(tables) == before
-    for key in ("experiments.0", "observations.camera", "loss.terms.0", "unknowns.another"):
-        assert any([f"add {key} = " in each for each in words]), key
+    words = [schema.grow(tables, random.Random(seed))[1] for seed in range(50)]
+    assert words == [schema.grow(tables, random.Random(seed))[1] for seed in range(50)] and repr(tables) == before
+    missing = {"experiments.0", "observations.camera", "loss.terms.0", "unknowns.another"}
+    for seed in range(10000):  # the rarest is in one of 160 draws
+        drawn = schema.grow(tables, random.Random(seed))[1]
+        missing = {key for key in missing if f"add {key} = " not in drawn}
+        if not missing:
+            break
+    assert not missing
 
 
 def test_the_page_on_reliability_names_tests_that_exist() -> None:
