@@ -13,7 +13,7 @@ from simphys.simulator import Shape
 from simphys.substep import Weights
 
 from . import bodies, elements, grids, layers, particles, sequences
-from .world import KINDS, Array, Call, Params, Rule, State, World
+from .world import KINDS, STATE, Array, Call, Params, Rule, State, World
 
 FAMILIES: Mapping[str, Mapping[str, Rule]] = {
     "elements": elements.RULES,
@@ -44,8 +44,9 @@ def draw(seed: int) -> Case:
     params = Params(**{name: make(shape) for name, shape in model.param_shapes().items()})
     state = State(**{name: make(shape) for name, shape in model.state_shapes().items()})
     control = make((steps, model.controls)) if model.controls else None
-    if not any([x.requires_grad for x in (*params.tensors(), *state.tensors()) if x.size]):
-        next(x for x in (*state.tensors(), *params.tensors()) if x.size).requires_grad_()
+    fields = [x for x in state.tensors() if x.size]
+    if not any([x.requires_grad for x in fields]):  # what comes out may not depend on any parameter
+        fields[0].requires_grad_()
     return Case(model, params, state, control, steps, RandomWeights(seed), "all")
 
 
@@ -90,7 +91,7 @@ def _draw_model(random: np.random.Generator, rules: Mapping[str, Rule]) -> World
 def _with_calls(model: World, random: np.random.Generator, rules: Mapping[str, Rule]) -> World:
     """Draw the calls among the rules that fit; the first one makes do with the state and the parameters."""
     names = [name for name, rule in rules.items() if rule.fits(model)]
-    first = [name for name in names if set(rules[name].takes) <= {*KINDS}]
+    first = [name for name in names if set(rules[name].takes) <= {*KINDS} and {*rules[name].takes} & {*STATE.values()}]
     chosen = [str(random.choice(first)), *[str(random.choice(names)) for _ in range(random.integers(0, 5))]]
     calls = [Call(name, tuple([int(c) for c in random.integers(0, 100, 8)])) for name in chosen]
     return replace(model, calls=tuple(calls))

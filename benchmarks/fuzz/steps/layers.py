@@ -19,6 +19,7 @@ Force = total(carry, over="nodes", own={"v": "v"}, shared={"m": "c"}, results={"
 Squash = dense(squash, weight="weight", bias="bias", given="x", result="y")
 Rows = per_element(merge, over="rows", own={"p": "x", "q": "y"}, shared={"s": "c"})
 Join = concatenate("a", ("x", "v"), result="joined")
+JoinCells = concatenate("u", "k", result="joined")
 JoinAll = concatenate("r", "c", "x", result="joined")
 
 
@@ -35,6 +36,10 @@ def _rejoin(model: Any, a: Any, x: Any, v: Any) -> Any:
 
 def _rejoin_all(model: Any, r: Any, c: Any, x: Any) -> Any:
     return _part(1, (model.row,), "rows").apply(model, JoinAll.apply(model, r, c, x))
+
+
+def _flatten(model: Any, u: Any, k: Any) -> Any:
+    return _part(1, (model.nodes,), "nodes").apply(model, JoinCells.apply(model, u, k))
 
 
 def _signals(model: Any, control: Any) -> Any:
@@ -100,6 +105,7 @@ RULES = {
     "rows": Rule(("row", "row", "number"), ("row",), Rows.apply),
     "rejoin": Rule(("numbers", "points", "points"), ("points",), _rejoin),
     "rejoin all": Rule(("row", "number", "points"), ("row",), _rejoin_all),
+    "flatten": Rule(("cells", "cells"), ("numbers",), _flatten, lambda model: 2 * np.prod(model.cells) > model.nodes),
     "signals": Rule(("control",), ("numbers",), _signals, lambda model: model.controls >= model.nodes),
     "share": Rule(("numbers", "numbers"), ("numbers", "number"), Share.apply),
     "solve": Rule(("matrix", "row"), ("row",), Solve.apply),
