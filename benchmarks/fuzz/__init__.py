@@ -1,1 +1,1 @@
-"""Broken scenes and data files: each ends in an error that says what to do. `python -m benchmarks.fuzz --cases N`."""
+"""Broken scenes and files end in errors that say what to do; random steps agree. `python -m benchmarks.fuzz`."""

@@ -12,6 +12,8 @@ from typing import Any
 
 SECONDS = 10.0
 """Time of the processor that a case may take: other work on the machine does not count."""
+COMPILING = 60.0
+"""The same for a random step, most of which goes into compiling kernels."""
 BYTES = 1 << 30
 """Memory that a case may take beyond that of what it is a mutation of."""
 LONGEST = 2000
@@ -20,6 +22,11 @@ LONGEST = 2000
 
 class TooLong(BaseException):
     """Error that ends a case after SECONDS."""
+
+
+def seconds_of(target: str) -> float:
+    """Return the time that a case of a target may take, by the target's name."""
+    return COMPILING if target.startswith("steps/") else SECONDS
 
 
 def start_clock() -> None:
@@ -40,12 +47,12 @@ def limit_memory(more: int | None) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
 
 
-def find_fault(case: Callable[[], Any]) -> str:
+def find_fault(case: Callable[[], Any], seconds: float = SECONDS) -> str:
     """Run a case; return what is wrong with how it ends, "" for a result or an error of ours."""
     from simphys.autograd.errors import InputError, StorageError
 
     began = time.process_time()
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         case()
     except (InputError, StorageError) as error:
@@ -53,12 +60,12 @@ def find_fault(case: Callable[[], Any]) -> str:
         longest = max(map(len, text.splitlines()), default=0)
         return f"a message with a line of {longest} characters: {text[:300]}" if longest > LONGEST else ""
     except TooLong:
-        return f"more than {SECONDS:g} s:\n{traceback.format_exc(limit=-4)}"
+        return f"more than {seconds:g} s:\n{traceback.format_exc(limit=-4)}"
     except Exception as error:
         return f"{type(error).__name__}: {str(error)[:300]}\n{traceback.format_exc(limit=-4)[:1500]}"
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-    return "" if time.process_time() - began < 5 * SECONDS else "far more than its time"
+    return "" if time.process_time() - began < 5 * seconds else "far more than its time"
 
 
 def run_interruptibly(work: Callable[[], Any]) -> None:

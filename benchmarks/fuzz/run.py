@@ -1,4 +1,4 @@
-"""Scenes that ship, files of numbers and run folders, each with many mutations: 0 findings are expected."""
+"""Scenes that ship, files and run folders, with many mutations, and random steps: 0 findings are expected."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..compare import ROOT
-from .limits import SECONDS
-from .targets import FILES, RUN_FOLDERS, SCENES, SIMULATED, SWEEPS
+from .limits import SECONDS, seconds_of
+from .targets import FILES, RANDOM_STEPS, RUN_FOLDERS, SCENES, SIMULATED, SWEEPS
 from .worker import serve
 
 _CONTEXT = multiprocessing.get_context("spawn")
 START_SECONDS = 300.0
 """Time in which a worker prepares a target; kernels may have to be compiled."""
-
-
-HANG_SECONDS = 12 * SECONDS
-"""Time after which a case hangs: it waits for something, or a library does not let the interpreter run."""
+HANGS = 12
+"""Times the time of a case after which it hangs: it waits for something, or a library keeps the interpreter."""
+STEPS_EACH = 100
+"""Random steps for a process: what they compile stays in its memory."""
 
 
 class Finding(NamedTuple):
@@ -47,10 +47,12 @@ class Worker:
     def cases(self, target: str, seed: int, numbers: Iterable[int]) -> Iterator[Finding]:
         """Run numbered cases of a target; yield the findings. Errors: RuntimeError if the target itself fails."""
         is_loaded = False
-        for number in numbers:
+        for count, number in enumerate(numbers, 1):
             if not is_loaded:
                 self._load(target)
-            words, ending = self._ask((seed, number), HANG_SECONDS)
+            words, ending = self._ask((seed, number), HANGS * seconds_of(target))
+            if target in RANDOM_STEPS and count % STEPS_EACH == 0:
+                self.close()
             is_loaded = self._process is not None
             if ending:
                 yield Finding(target, seed, number, words, ending)
@@ -92,7 +94,14 @@ def choose_targets(begin: str, *, simulate: bool) -> list[str]:
     """Names of the targets that begin so; those that are simulated if asked for, or named."""
     if simulate:
         begin = f"simulated/{begin.removeprefix('simulated/')}"
-    everything = (*SCENES, *SWEEPS, *FILES, *RUN_FOLDERS, *(SIMULATED if begin.startswith("simulated") else ()))
+    everything = (
+        *SCENES,
+        *SWEEPS,
+        *FILES,
+        *RUN_FOLDERS,
+        *RANDOM_STEPS,
+        *(SIMULATED if begin.startswith("simulated") else ()),
+    )
     return [target for target in everything if target.startswith(begin)]
 
 
@@ -101,7 +110,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=1000, help="number of cases of all targets together")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--target", default="", help="what begins so alone: smoke/drag, files, runs/fit")
+    parser.add_argument("--target", default="", help="what begins so alone: smoke/drag, files, runs/fit, steps")
     parser.add_argument("--number", type=int, help="a case of that target alone")
     parser.add_argument("--simulate", action="store_true", help="mutations of scenes that load are simulated, too")
     given: Any = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Things that are broken: the scenes that ship, files of numbers of every kind, and run folders."""
+"""Things that are broken: the scenes that ship, files of numbers of every kind, run folders; and random steps."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .grow import Schema
 from .limits import run_interruptibly
 from .mutations import damage, mutate, vary
 from .recordings import RUNS, RunTarget
+from .steps.target import FAMILIES, StepTarget
 from .sweeps import KINDS as SWEEP_KINDS
 from .sweeps import SweepTarget
 
@@ -22,6 +23,7 @@ FILES = [f"files/{kind}" for kind in KINDS]
 SIMULATED = [f"simulated/{name}" for name in SCENES]
 SWEEPS = [f"sweeps/{kind}" for kind in SWEEP_KINDS]
 RUN_FOLDERS = [f"runs/{name}" for name in RUNS]
+RANDOM_STEPS = [f"steps/{name}" for name in FAMILIES]
 
 
 class Target(Protocol):
@@ -38,6 +40,8 @@ def find_target(name: str, folder: Path) -> Target:
         return FileTarget(kind, folder)
     if group == "runs":
         return RunTarget(kind, folder)
+    if group == "steps":
+        return StepTarget(kind)
     if group == "sweeps":
         return SweepTarget(kind, folder)
     if group == "simulated":

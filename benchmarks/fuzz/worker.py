@@ -8,7 +8,7 @@ import warnings
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from .limits import BYTES, find_fault, limit_memory, start_clock
+from .limits import BYTES, SECONDS, find_fault, limit_memory, seconds_of, start_clock
 from .targets import Target, find_target
 
 
@@ -26,15 +26,17 @@ def serve(connection: Connection) -> None:
         while True:
             given = connection.recv()
             if isinstance(given, str):
+                seconds = seconds_of(given)
                 limit_memory(None)
                 target = find_target(given, here)
                 limit_memory(BYTES)
                 connection.send(("", ""))
             else:
-                connection.send(run_case(target, *given))
+                seed, number = given
+                connection.send(run_case(target, seed, number, seconds))
 
 
-def run_case(target: Target, seed: int, number: int) -> tuple[str, str]:
+def run_case(target: Target, seed: int, number: int, seconds: float = SECONDS) -> tuple[str, str]:
     """Run a case; return the mutation, and what is wrong with how it ends."""
     words, case = target.make_case(random.Random(f"{seed} {number}"))
-    return words, find_fault(case)
+    return words, find_fault(case, seconds)

@@ -56,13 +56,15 @@ def loop_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
     if goes_by_rows(group):
         return [f"for line in range({size} // {group.domain.grid[-1]}):", *indent(row_lines(group, places))]
     lines = []
+    compute, stores = group_body(group, places, "i")
+    if any([line.startswith(" ") for line in compute]):  # the lines of several elements interleave, those of loops not
+        width = 1
     if width > 1:
         bodies = [group_body(group, places, f"(i + {r})" if r else "i", f"_{r}") for r in range(width)]
         lines += [f"for block in range({size} // {width}):", f"    i = {width} * block"]
         lines += indent([line for same in zip(*[compute for compute, _ in bodies], strict=True) for line in same])
         lines += indent([line for _, stores in bodies for line in stores])
     begin = f"{size} // {width} * {width}, " if width > 1 else ""
-    compute, stores = group_body(group, places, "i")
     return [*lines, f"for i in range({begin}{size}):", *indent(compute), *indent(stores)]
 
 

@@ -23,6 +23,7 @@ CASES = (
     | dict.fromkeys(run.FILES, 500)
     | dict.fromkeys(run.SWEEPS, 100)
     | {"runs/interrupted": 12}
+    | dict.fromkeys(run.RANDOM_STEPS, 20)
 )
 """Mutations of each target in the whole proof. `python -m benchmarks.fuzz --cases 100000` is the long run."""
 QUICK = 50
@@ -84,7 +85,13 @@ def test_each_ending_is_told_apart(error: BaseException | None, ending: str, mon
 
 
 def test_targets_are_chosen_by_how_their_names_begin() -> None:
-    assert run.choose_targets("", simulate=False) == [*run.SCENES, *run.SWEEPS, *run.FILES, *run.RUN_FOLDERS]
+    assert run.choose_targets("", simulate=False) == [
+        *run.SCENES,
+        *run.SWEEPS,
+        *run.FILES,
+        *run.RUN_FOLDERS,
+        *run.RANDOM_STEPS,
+    ]
     assert run.choose_targets("", simulate=True) == run.SIMULATED
     assert run.choose_targets("smoke/drag", simulate=False) == ["smoke/drag"]
     assert run.choose_targets("smoke/drag", simulate=True) == ["simulated/smoke/drag"]

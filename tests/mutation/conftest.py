@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from ..helpers import checkout
 from .sweep import sample
+
+__all__ = ["checkout", "pytest_generate_tests"]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.fuzz.steps import bodies
+from benchmarks.fuzz.steps.bodies import Call, Params, State
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
@@ -15,8 +17,7 @@ from simphys.simulator import Shape
 from simphys.simulators.heat.conduction import Conduction
 from simphys.substep import function
 
-from ..helpers import beads, random_steps
-from ..helpers.random_steps import Call, Params, State
+from ..helpers import beads
 from ..simulators.heat.systems import PLANE, make_system
 from .sweep import Sweep, stale
 
@@ -24,7 +25,7 @@ EACH = 3
 """Number of mutants per rule in a sample: each compiles kernels."""
 
 ENDS = np.array([[0, 1], [1, 2], [0, 2], [2, 3], [1, 3]], np.int32)
-MODEL = random_steps.RandomModel(ENDS, np.array([1, 0, -1, 1], np.int32), dim=2, calls=(), controls=2)
+MODEL = bodies.RandomModel(ENDS, np.array([1, 0, -1, 1], np.int32), dim=2, calls=(), controls=2)
 
 
 def drawn(*shapes: Shape) -> list[Tensor]:
@@ -79,7 +80,7 @@ def events(module: Any) -> None:
 
 def function_of_a_pattern(module: Any) -> None:
     """Check the Function that the module makes of a pattern."""
-    made = module.declare(random_steps.Turn.pattern)
+    made = module.declare(bodies.Turn.pattern)
 
     def turn(*inputs: Tensor) -> Any:
         return made.apply(MODEL, *inputs, 0.3)
@@ -94,16 +95,16 @@ def function_of_a_pattern(module: Any) -> None:
 
 VECTORS, NUMBERS, EDGES = (4, 2), (4,), (5,)
 SWEEPS = [
-    Sweep(random_steps, ("adj_turn", "jvp_turn"), check_of("Turn", VECTORS, VECTORS, NUMBERS, constants=(0.3,))),
-    Sweep(random_steps, ("adj_tilt", "jvp_tilt"), check_of("Tilt", VECTORS, (2,), ())),
-    Sweep(random_steps, ("adj_drive", "jvp_drive"), check_of("Drive", VECTORS, (2,), NUMBERS)),
-    Sweep(random_steps, ("adj_stretch", "jvp_stretch"), check_of("Stretch", EDGES, ())),
-    Sweep(random_steps, ("adj_pull", "jvp_pull"), check_of("Pull", VECTORS, VECTORS, EDGES)),
-    Sweep(random_steps, ("adj_flow", "jvp_flow"), check_of("Flow", NUMBERS, EDGES, ())),
-    Sweep(random_steps, ("adj_place", "jvp_place"), check_of("Place", VECTORS)),
-    Sweep(random_steps, ("adj_puff", "jvp_puff"), check_of("Puff", VECTORS, NUMBERS, VECTORS)),
-    Sweep(random_steps, ("adj_breathe", "jvp_breathe"), check_of("Breathe", VECTORS, (4, 3, 2), ())),
-    Sweep(random_steps, ("adj_pull", "adj_drive", "jvp_flow"), generated),
+    Sweep(bodies, ("adj_turn", "jvp_turn"), check_of("Turn", VECTORS, VECTORS, NUMBERS, constants=(0.3,))),
+    Sweep(bodies, ("adj_tilt", "jvp_tilt"), check_of("Tilt", VECTORS, (2,), ())),
+    Sweep(bodies, ("adj_drive", "jvp_drive"), check_of("Drive", VECTORS, (2,), NUMBERS)),
+    Sweep(bodies, ("adj_stretch", "jvp_stretch"), check_of("Stretch", EDGES, ())),
+    Sweep(bodies, ("adj_pull", "jvp_pull"), check_of("Pull", VECTORS, VECTORS, EDGES)),
+    Sweep(bodies, ("adj_flow", "jvp_flow"), check_of("Flow", NUMBERS, EDGES, ())),
+    Sweep(bodies, ("adj_place", "jvp_place"), check_of("Place", VECTORS)),
+    Sweep(bodies, ("adj_puff", "jvp_puff"), check_of("Puff", VECTORS, NUMBERS, VECTORS)),
+    Sweep(bodies, ("adj_breathe", "jvp_breathe"), check_of("Breathe", VECTORS, (4, 3, 2), ())),
+    Sweep(bodies, ("adj_pull", "adj_drive", "jvp_flow"), generated),
     Sweep(beads, ("adj_*", "jvp_*"), events),
     Sweep(function, ("Substep.backward", "Substep.jvp"), function_of_a_pattern, errors=(*ERRORS, KeyError, TypeError)),
 ]

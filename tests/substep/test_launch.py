@@ -5,11 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from benchmarks.fuzz.steps.bodies import Pull
 from simphys.autograd import runtime
 from simphys.substep import launch
 from simphys.substep.program import Value
-
-from ..helpers.random_steps import Pull
 
 
 class Chain(SimpleNamespace):

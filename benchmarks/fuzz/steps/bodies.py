@@ -11,12 +11,11 @@ import numpy as np
 
 from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.kernels.runtime import ti
+from simphys.diagnose.check.case import Case, RandomWeights
 from simphys.numerics.element import element
 from simphys.rollout.generated import engine_of
 from simphys.simulator import Model, Record, Shape
 from simphys.substep import edges, from_grid, per_element, to_grid
-
-from .contract import System
 
 
 @element
@@ -282,8 +281,8 @@ RandomModel.bind(step=step, engine=engine_of(step))
 NAMES = ("turn", "tilt", "drive", "stretch", "pull", "flow", "add")
 
 
-def draw(seed: int) -> tuple[System, int]:
-    """Draw a system and a number of steps: sub-steps, sizes, batch, controls, inputs that are differentiated."""
+def draw(seed: int) -> Case:
+    """Draw a rollout: its number of steps, sub-steps, sizes, batch, controls, inputs that are differentiated."""
     random = np.random.default_rng(seed)
     n, dim, count = int(random.integers(2, 7)), int(random.integers(1, 4)), int(random.integers(1, 9))
     pairs = [random.choice(n, 2, replace=False) for _ in range(count)]
@@ -310,4 +309,4 @@ def draw(seed: int) -> tuple[System, int]:
     control = make((steps, controls)) if controls else None
     if not any([x.requires_grad for x in (*params.tensors(), *state.tensors())]):
         state.x.requires_grad_()
-    return System(model, params, state, control), steps
+    return Case(model, params, state, control, steps, RandomWeights(seed), "all")

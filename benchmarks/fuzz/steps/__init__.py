@@ -1,0 +1,1 @@
+"""Random steps of declared sub-steps, of which `checks.check(seed)` says whether all engines agree on them."""
