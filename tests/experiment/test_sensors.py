@@ -12,6 +12,7 @@ import simphys
 from simphys.autograd import tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.experiment.cameras import rotation
+from simphys.experiment.observe import Observations
 from simphys.experiment.scene import Scene
 from simphys.experiment.sensors import Angle, DelayedPlan, DelayedSample
 from simphys.scenefile import ConfigError
@@ -89,7 +90,7 @@ def test_channels_show_what_they_say(tmp_path: Path) -> None:
     mean = (at(scene, "velocity", 0) + at(scene, "velocity", 1))[:, 0] / 2
     np.testing.assert_allclose(shown[:, 8], mean, rtol=1e-12)
     np.testing.assert_allclose(shown[:, 9], (b - a)[:, 0], rtol=1e-12)
-    assert scene.observations is not None
+    assert isinstance(scene.observations, Observations)
     labels = [channel.label for channel in scene.observations.channels]
     assert labels[7:9] == ["position y of node 0 - position y of node 1", "velocity x of node 0 + velocity x of node 1"]
 

@@ -38,4 +38,4 @@ def test_an_overlap_that_nobody_declared_is_seen() -> None:
     with recorded_overlaps() as found:
         double(memory[:6], 6, memory[2:])
     (overlap,) = found
-    assert overlap[:2] == ("double", {"x", "twice"}) and not overlap.find_reason()
+    assert overlap.kernel == "double" and overlap.arguments == {"x", "twice"} and not overlap.find_reason()
