@@ -10,6 +10,7 @@ import pytest
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.rollout.generated import plan
 
 from ..helpers import roots
 from ..helpers.contract import System, assert_same, evaluate
@@ -47,6 +48,13 @@ def test_generated_engines_agree_with_the_nested_graph(members: tuple[int, ...])
     expected = evaluate(System(*make_roots(*members)), STEPS, mode="nested")
     for options in ({}, {"deterministic": False}, {"mode": "step"}, {"memory": "3kB"}):
         assert_same(evaluate(System(*make_roots(*members)), STEPS, **options), expected, 1e-12)
+
+
+def test_a_long_step_with_a_routine_is_right_in_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its loops are kernels of their own, each of which goes through one step at a time."""
+    expected = evaluate(System(*make_roots(2)), STEPS, mode="nested")
+    monkeypatch.setattr(plan, "LONG", 0)
+    assert_same(evaluate(System(*make_roots(2)), STEPS), expected, 1e-12)
 
 
 def test_models_of_different_sizes_have_results_of_theirs() -> None:

@@ -347,7 +347,7 @@ class GeneratedEngine(Engine):
     def _intervals(self, start: int, steps: int, *, in_loops: bool | None = None) -> list[tuple[int, int]]:
         """Rows of each launch: one by one; or, in a loop over time, as many as a driver goes through in one launch."""
         if in_loops is None:
-            in_loops = not self._plan.key.variant.gathers
+            in_loops = not (self._plan.key.variant.gathers or self._plan.by_step)
         most = 1 if not in_loops else self._steps_per_launch if runtime.settings().on_gpu else max(steps, 1)
         return [(row, min(row + most, start + steps)) for row in range(start, start + steps, most)]
 
