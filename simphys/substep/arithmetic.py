@@ -71,6 +71,8 @@ class Elementwise(PerElement):
             raise NotDeclared(f"{self.element.name} of arrays of shapes {sorted(shapes)}")
         shape = values[0].shape
         view = next((value.view for value in values if value.view is not None), None)
+        if view is None and len(shape) > 3:  # elements are matrices at most
+            view = View(recording.domain("entries", values[0].size), ())
         if view is None:
             rows = recording.domain("rows", shape[0]) if shape and shape[0] != 1 else None
             view = View(WHOLE, shape) if rows is None else View(rows, shape[1:])

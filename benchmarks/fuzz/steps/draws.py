@@ -93,6 +93,7 @@ def _with_calls(model: World, random: np.random.Generator, rules: Mapping[str, R
     names = [name for name, rule in rules.items() if rule.fits(model)]
     first = [name for name in names if set(rules[name].takes) <= {*KINDS} and {*rules[name].takes} & {*STATE.values()}]
     chosen = [str(random.choice(first)), *[str(random.choice(names)) for _ in range(random.integers(0, 5))]]
+    chosen = [name for place, name in enumerate(chosen) if chosen[:place].count(name) < rules[name].most]
     calls = [Call(name, tuple([int(c) for c in random.integers(0, 100, 8)])) for name in chosen]
     return replace(model, calls=tuple(calls))
 

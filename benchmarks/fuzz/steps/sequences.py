@@ -209,7 +209,7 @@ def _pass(model: Any, x: Any, v: Any, w: Any, a: Any, c: Any, size: Any, wall: A
 
 NUMBERS = ("numbers",) * 4
 RULES = {
-    "pass": Rule((*NUMBERS, "number", "number", "floor"), ("numbers", "numbers"), _pass),
+    "pass": Rule((*NUMBERS, "number", "number", "floor"), ("numbers", "numbers"), _pass, most=2),
     "find": Rule(("points", "numbers", "vector"), ("points",), Find.apply),
     "calm": Rule(("numbers",), ("numbers",), Calm.apply),
 }

@@ -31,6 +31,8 @@ class Rule(NamedTuple):
     """Function of the model and the arrays."""
     fits: Callable[[Any], bool] = lambda model: True
     """True for a model that has what the rule needs."""
+    most: int = 100
+    """Number of times that a step applies it at most: some rules take long to compile."""
 
 
 class Call(NamedTuple):
