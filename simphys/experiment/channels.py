@@ -113,7 +113,7 @@ def make_channel(
 ) -> Channel:
     """Make a channel of a section that fits the state; label: the name of its column, if it has one."""
     is_derived = section.field in DERIVED
-    where = "" if section.place is None else f" at {', '.join(f'{each:g}' for each in section.place)}"
+    where = _name_place(section)
     shape = (markers.nodes, markers.dim) if is_derived and markers else shapes[section.field]
     if section.kind == "component":
         index = component_index(section.node, section.axis, shape)
@@ -154,6 +154,11 @@ def make_channel(
     )
 
 
+def _name_place(section: ChannelSection) -> str:
+    """Name the place on a body that a channel sees, if it states one."""
+    return "" if section.place is None else f" at {', '.join(f'{each:g}' for each in section.place)}"
+
+
 def _make_pair(
     section: ChannelSection,
     label: str | None,
@@ -167,7 +172,7 @@ def _make_pair(
     first, other = [component_index(node, section.axis, shape) for node in (section.node, section.to)]
     shown = [component_name(section.field, index, shape, names) for index in (first, other)]
     return Channel(
-        label or f"{shown[0]} {OF_TWO[section.kind]} {shown[1]}",
+        label or f"{shown[0]}{_name_place(section)} {OF_TWO[section.kind]} {shown[1]}",
         section.field,
         first,
         section.unit,

@@ -81,7 +81,7 @@ class Part:
 
     def times(self, column: np.ndarray) -> np.ndarray:
         """Times [s] since the start of the motion from those of the file."""
-        return column if self == ALL else column * self.time_unit - self.start
+        return column * self.time_unit - self.start
 
     def find(self, times: np.ndarray, who: str) -> np.ndarray:
         """Find the samples [N] that count by their times since the start. Errors: InputError if there are none.

@@ -25,9 +25,9 @@ from simphys.scenefile.loss_sections import (
 from simphys.scenefile.observation_checks import (
     check_index,
     check_lowpass,
+    check_noise,
     check_observations,
     check_seen,
-    check_unknown_noise,
     unknown_field,
 )
 from simphys.scenefile.section import NOTHING, Fields, Indices, Key, Problem, Range, Words, rows_of
@@ -80,7 +80,7 @@ def _check_generic(sections: Mapping[str, Any]) -> Iterator[Problem]:
     if "loss" in sections:
         yield from _check_loss(sections["loss"], sections.get("unknowns"))
         if sections.get("observations") is not None:
-            yield from check_unknown_noise(sections["observations"], sections["loss"])
+            yield from check_noise(sections["observations"], sections["loss"])
         if "observations" in sections and "optimizer" in sections:
             growing = sections["optimizer"].horizon == "growing"
             yield from check_lowpass(sections["loss"], sections["observations"], growing=growing)

@@ -51,7 +51,7 @@ def _check_part(observations: ObservationsSection) -> Iterator[Problem]:
         yield Problem(key=(*key, "trials"), constraint=constraint, found=observations.trials, remedy=remedy)
 
 
-def check_unknown_noise(observations: ObservationsSection, loss: LossSection) -> Iterator[Problem]:
+def check_noise(observations: ObservationsSection, loss: LossSection) -> Iterator[Problem]:
     """Check that the noise is stated, or that residuals tell it."""
     for position, channel in enumerate(observations.channels or []):
         if channel.relative and not isinstance(channel.sigma, float):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -281,6 +281,17 @@ RandomModel.bind(step=step, engine=engine_of(step))
 NAMES = ("turn", "tilt", "drive", "stretch", "pull", "flow", "add")
 
 
+def tensor_maker(random: np.random.Generator, batch: int) -> Callable[[Shape], Tensor]:
+    """Return what draws a Tensor of a shape: of a batch or of all members, with a gradient or without one."""
+
+    def make(shape: Shape) -> Tensor:
+        batched = batch > 1 and random.random() < 0.5
+        values = random.uniform(-1, 1, (batch, *shape) if batched else shape)
+        return tensor(values, dtype=runtime.real_dtype(), requires_grad=bool(random.random() < 0.8))
+
+    return make
+
+
 def draw(seed: int) -> Case:
     """Draw a rollout: its number of steps, sub-steps, sizes, batch, controls, inputs that are differentiated."""
     random = np.random.default_rng(seed)
@@ -299,11 +310,7 @@ def draw(seed: int) -> Case:
     model = RandomModel(np.array(pairs, np.int32), picks, dim, tuple(calls), controls)
     steps, batch = int(random.integers(1, 6)), int(random.choice([1, 1, 2, 3]))
 
-    def make(shape: Shape) -> Tensor:
-        batched = batch > 1 and random.random() < 0.5
-        values = random.uniform(-1, 1, (batch, *shape) if batched else shape)
-        return tensor(values, dtype=runtime.real_dtype(), requires_grad=bool(random.random() < 0.8))
-
+    make = tensor_maker(random, batch)
     params = Params(**{name: make(shape) for name, shape in model.param_shapes().items()})
     state = State(**{name: make(shape) for name, shape in model.state_shapes().items()})
     control = make((steps, controls)) if controls else None

@@ -7,9 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from simphys.autograd import Tensor, runtime, tensor
 from simphys.diagnose.check.case import Case, RandomWeights
-from simphys.simulator import Shape
 from simphys.substep import Weights
 
 from . import bodies, elements, grids, layers, particles, sequences
@@ -36,11 +34,7 @@ def draw(seed: int) -> Case:
     model = _draw_model(random, EVERYTHING if family == "all" else FAMILIES[family])
     steps, batch = int(random.integers(1, 8)), int(random.choice([1, 1, 2, 3]))
 
-    def make(shape: Shape) -> Tensor:
-        batched = batch > 1 and random.random() < 0.5
-        values = random.uniform(-1, 1, (batch, *shape) if batched else shape)
-        return tensor(values, dtype=runtime.real_dtype(), requires_grad=bool(random.random() < 0.8))
-
+    make = bodies.tensor_maker(random, batch)
     params = Params(**{name: make(shape) for name, shape in model.param_shapes().items()})
     state = State(**{name: make(shape) for name, shape in model.state_shapes().items()})
     control = make((steps, model.controls)) if model.controls else None
