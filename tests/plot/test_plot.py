@@ -56,7 +56,9 @@ def write_search(run: Recorder, stages: int) -> None:
             )
 
 
-def write_fit(run: Recorder, time: np.ndarray, value: np.ndarray, predicted: np.ndarray, nodes: list[int]) -> None:
+def write_fit(
+    run: Recorder, time: np.ndarray, value: np.ndarray, predicted: np.ndarray, nodes: list[int], **about: Any
+) -> None:
     """Record value and predicted [N, C]; samples that are NaN are missing."""
     there = np.isfinite(value)
     run.write(
@@ -72,7 +74,8 @@ def write_fit(run: Recorder, time: np.ndarray, value: np.ndarray, predicted: np.
             "axes": [0] * len(nodes),
         },
     )
-    run.write("fit", time=time, predicted=predicted, residual=np.where(there, predicted - value, 0.0))
+    residual = np.where(there, predicted - value, 0.0)
+    run.write("fit", time=time, predicted=predicted, residual=residual, attrs=about)
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +183,15 @@ def test_the_model_line_is_dense_and_passes_through_the_predictions(identified: 
     assert len(x) == 870 + 580
     assert (np.diff(x) >= 0).all()
     np.testing.assert_allclose(y, glider(x)[0])
+
+
+def test_a_line_that_is_known_at_samples_alone_ends_at_a_gap(tmp_path: Path) -> None:
+    time = np.concatenate([np.linspace(0, 1, 20), np.linspace(3, 4, 20)])
+    value = np.sin(9 * time)[:, None]
+    with recorder(tmp_path, kind="optimize", title="The way between two gliders") as run:
+        write_fit(run, time, value, value, [0], of_state=[False])
+    x, y = line(plot.fit(Recording(tmp_path)), 0, "model").get_data()
+    assert len(x) == 41 and x[20] == time[19] and np.flatnonzero(np.isnan(y)).tolist() == [20]
 
 
 def test_the_worst_six_of_many_channels_are_drawn_in_their_order(tmp_path: Path) -> None:

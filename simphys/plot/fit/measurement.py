@@ -54,9 +54,7 @@ class Channel:
     def gaps(self) -> list[tuple[float, float]]:
         """Find the intervals of time without samples."""
         time = np.sort(np.concatenate([self.time, self.held_out[0]]))
-        distance = np.diff(time)
-        wide = np.flatnonzero(distance > GAP * np.median(distance)) if distance.size else ()
-        return [(time[i], time[i + 1]) for i in wide]
+        return [(time[i], time[i + 1]) for i in _find_gaps(time)]
 
 
 def fit(recording: Recording, path: str | Path | None = None) -> Figure:
@@ -159,9 +157,10 @@ def _read(recording: Recording) -> list[Channel]:
     described = [np.asarray(about[key]) for key in ("labels", "units", "fields")]
     for c, (label, unit, field, component) in enumerate(zip(*described, _components(about), strict=True)):
         there = (weight[:, c] > 0) & np.isfinite(predicted[:, c])
-        model_time, model = time, predicted[:, c]
         if of_state[c]:
             model_time, model = _model_line(recording, field, component, time, predicted[:, c])
+        else:
+            model_time, model = _break_at_gaps(time, predicted[:, c])
         channels.append(
             Channel(
                 label=str(label),
@@ -187,6 +186,18 @@ def _components(about: dict[str, object]) -> list[tuple[int, ...]]:
     if "components" in about:
         return [tuple(int(i) for i in str(text).split(",") if i) for text in np.asarray(about["components"])]
     return list(zip(np.asarray(about["nodes"]), np.asarray(about["axes"]), strict=True))
+
+
+def _find_gaps(time: np.ndarray) -> np.ndarray:
+    """Find the samples behind which there is a gap, by their sorted times."""
+    distance = np.diff(time)
+    return np.flatnonzero(distance > GAP * np.median(distance)) if distance.size else np.zeros(0, int)
+
+
+def _break_at_gaps(time: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Interrupt a line that is known at samples alone where there are none."""
+    behind = _find_gaps(time) + 1
+    return np.insert(time, behind, time[behind - 1]), np.insert(predicted, behind, np.nan)
 
 
 def _model_line(
