@@ -46,7 +46,7 @@ FEWER = {
 """Numbers of iterations of scenes that take minutes, or memory, with their own."""
 KINDS = ("medium", "particles", "snapshots", "trajectory", "fields")
 """Pictures that may stand for a scene, the best first."""
-WIDTH, COLOURS = 640, 48
+WIDTH, COLOURS = 640, 256
 HEAD = """# All scenes
 
 Every scene that ships, with the command that runs it, and the time and the memory that this took on {machine},
@@ -101,7 +101,9 @@ def save_picture(name: str, folder: Path) -> str:
     target = PICTURES / f"{name.replace('/', '_')}.png"
     image = Image.open(found[0]).convert("RGB")
     small = image.resize((WIDTH, round(WIDTH * image.height / image.width)), Image.Resampling.LANCZOS)
-    small.quantize(COLOURS, dither=Image.Dither.NONE).save(target, optimize=True)
+    # By octree: a median cut merges the small colours of a legend with large ones.
+    few = small.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    few.save(target, optimize=True)
     return target.name
 
 
