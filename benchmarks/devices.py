@@ -1,7 +1,7 @@
 """`python -m benchmarks.devices`: gradients of every scene that ships on a device, beside the processor's in f64.
 
     python -m benchmarks.devices                          # all scenes, on the first GPU that is here
-    python -m benchmarks.devices --arch cuda --precision f64 smoke wave/drop
+    python -m benchmarks.devices --arch cuda --precision f64 --jobs 8 smoke wave/drop
 
 The gradient is that of a random combination of states after the first steps, by each parameter and initial value. Each
 scene has a process of its own, which is ended after `--seconds`: kernels of rigid bodies compile for minutes.
@@ -16,6 +16,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,6 +83,7 @@ def main(given: Sequence[str] | None = None) -> list[Row]:
     parser.add_argument("--precision", default="f32")
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--seconds", type=float, default=240.0)
+    parser.add_argument("--jobs", type=int, default=1, help="scenes at once")
     parser.add_argument("--here", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args(given)
     if chosen.here is not None:
@@ -89,13 +91,16 @@ def main(given: Sequence[str] | None = None) -> list[Row]:
         print(json.dumps(row))
         return [row]
     arguments = ["--arch", chosen.arch, "--precision", chosen.precision, "--steps", str(chosen.steps)]
-    rows = []
-    for line in list_scenes(CHECKOUT):
-        path = Path(line.path).resolve()
-        name = f"{path.parent.name}/{path.stem}"
-        if not chosen.scenes or name in chosen.scenes or path.parent.name in chosen.scenes:
-            rows.append(compare_apart(path, arguments, chosen.seconds))
-            print(*rows[-1].cells(), sep="  ", file=sys.stderr, flush=True)
+    paths = [Path(line.path).resolve() for line in list_scenes(CHECKOUT)]
+    wanted = [p for p in paths if not chosen.scenes or {p.parent.name, f"{p.parent.name}/{p.stem}"} & {*chosen.scenes}]
+
+    def compare(path: Path) -> Row:
+        row = compare_apart(path, arguments, chosen.seconds)
+        print(*row.cells(), sep="  ", file=sys.stderr, flush=True)
+        return row
+
+    with ThreadPoolExecutor(chosen.jobs) as pool:
+        rows = list(pool.map(compare, wanted))
     print(markdown(HEADS, [row.cells() for row in rows]))
     print(", ".join(f"{count} {verdict}" for verdict, count in Counter(row.verdict for row in rows).most_common()))
     return rows

@@ -47,6 +47,8 @@ def test_launches_are_right_in_each_mode_and_no_spent_context_is_launched(
 ) -> None:
     if mode == "copy" and runtime.compiler == "taichi":
         pytest.skip("Taichi cannot copy a context")
+    if mode == "reuse" != device_variant.mode():
+        pytest.skip("a launch spends its context here, and to launch that again ends the process")
     monkeypatch.setitem(device_variant.MODES, (runtime.compiler, runtime.settings().arch), mode)
     launched = []
 

@@ -157,9 +157,8 @@ class _SceneLoss:
 def in_f64(scene: Scene) -> Scene:
     """Build a scene again for the processor in f64, with its present values, horizon and measurement."""
     scene.start_runtime()
-    tables = scene_files.to_dict(scene.config)
-    tables.setdefault("runtime", {}).update(precision="f64", arch="cpu")
-    exact = build_scene(scene_files.from_dict(tables))
+    chosen = scene.config.runtime.model_copy(update={"precision": "f64", "arch": "cpu"})
+    exact = build_scene(scene.config.model_copy(update={"runtime": chosen}))
     changed: dict[str, Any] = {}
     for part in ("params", "state", "controls", "sensor"):
         if getattr(exact, part) is not None:

@@ -16,13 +16,14 @@ from simphys.diagnose.check import make_case
 from simphys.diagnose.check.asked import compare_asked
 from simphys.diagnose.check.case import Case
 from simphys.diagnose.check.scene import case_of, in_f64
+from simphys.diagnose.device import compare_first_steps
 from simphys.experiment.scene import load_scene
 from simphys.substep import element, per_element
 
 from ...helpers.any_model import make_model
 
 CELLS = 3
-SMOKE = Path(__file__).parents[3] / "scenes" / "smoke" / "taylor_green.toml"
+SCENES = Path(__file__).parents[3] / "scenes"
 
 
 @element
@@ -140,9 +141,19 @@ def test_the_step_and_the_sub_step_of_a_fault_are_named(
 
 @pytest.mark.skipif(not runtime.available("vulkan"), reason="no Vulkan driver is installed")
 def test_a_device_that_loses_what_is_written_fails_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = load_scene(SMOKE, ["runtime.arch=vulkan", "runtime.precision=f32", "time.steps=4"])
+    scene = load_scene(
+        SCENES / "smoke" / "taylor_green.toml", ["runtime.arch=vulkan", "runtime.precision=f32", "time.steps=4"]
+    )
     exact = in_f64(scene)
     monkeypatch.setattr(staging, "overlapping", lambda *_: [])
     statements, finding = compare_asked(lambda: case_of(exact, 0), lambda: case_of(scene, 0), seed=0)
     assert "velocity" in {statement.name for statement in statements if not statement.passed}
     assert "It is in the adjoint of the sub-step Advect" in finding
+
+
+@pytest.mark.skipif(not runtime.available("vulkan"), reason="no Vulkan driver is installed")
+def test_the_first_of_several_recordings_stands_for_them_all_on_a_device() -> None:
+    scene = load_scene(SCENES / "pendulum" / "four_angles.toml", ["runtime.arch=vulkan", "runtime.precision=f32"])
+    statements, _ = compare_first_steps(scene.parts[0])
+    assert statements
+    assert all(statement.passed for statement in statements)
