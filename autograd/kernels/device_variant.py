@@ -65,8 +65,9 @@ class DeviceVariant(Variant):
     _tasks: int | None = None
     """Loops that a launch runs on the device, counted at the first one."""
 
-    def __init__(self, *given: Any, **options: Any) -> None:
+    def __init__(self, *given: Any, graph: bool = False, **options: Any) -> None:
         self._mode = mode()
+        self._graph = graph and (runtime.compiler, runtime.settings().arch) == ("quadrants", "cuda")
         super().__init__(*given, **options)
 
     def _make_context(self) -> Any:
@@ -80,6 +81,8 @@ class DeviceVariant(Variant):
                 context.copy(given)
             else:
                 given.put_into(context)
+        if self._graph:
+            context.use_graph = True
         self.launch_context(context)
         counters.launches += 1
         if self._tasks is None:

@@ -58,17 +58,20 @@ class Kernel:
         wide: bool = False,
         alike: bool = False,
         exact: bool = False,
+        graph: bool = False,
         written: frozenset[str] | None = None,
     ) -> None:
         """With `reduced`, `wide` or `exact`, it is compiled so, see `compiling`; with `alike`, alike for any threads.
 
         On the CPU, a wide kernel takes arrays of vectors that begin at a multiple of the vector's size, as those of
-        `aligned_zeros` do, and in NumPy's memory only. Its vectors have 2, 4, 8, ... numbers.
+        `aligned_zeros` do, and in NumPy's memory only. Its vectors have 2, 4, 8, ... numbers. With `graph`, CUDA is
+        given its loops as one graph where the compiler is Quadrants, and its arrays lie on the device.
         A loop that is compiled for one thread may round differently from one that is compiled for several. `written`
         names the parameters that the kernel writes; by default they are read from its source, which takes long.
         """
         source = _source(function)
         self._reduced, self._wide, self._alike, self._exact = reduced, wide, alike, exact
+        self._graph = graph
         self.name = source.__name__
         signature = inspect.signature(source)
         self.parameters = list(signature.parameters)
@@ -243,7 +246,9 @@ class Kernel:
         runtime.require_thread(f"kernel {self.name}")
         key = (session, *[(values[i].dtype, values[i].ndim) for i in self._open_positions])
         if key not in self._variants:
-            made = DeviceVariant if session.settings.on_gpu else Variant
+            made: Any = Variant
+            if session.settings.on_gpu:
+                made = partial(DeviceVariant, graph=self._graph)
             try:
                 with counted(), self._optimization():
                     self._variants[key] = made(

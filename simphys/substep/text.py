@@ -178,21 +178,22 @@ def make_kernel(
     wide: bool = False,
     alike: bool = False,
     exact: bool = False,
+    graph: bool = False,
 ) -> Kernel:
     """Compile a kernel from text. `parameters` has their types: array_real, array_vector_2, ints, pairs, real, i32.
 
     With `reduced`, it compiles in less time: for bodies that are long and hold no loops over elements. With `wide`, it
     loads and stores whole vectors, in aligned arrays. With `alike`, it is compiled alike for any number of threads.
-    With `exact`, sums keep the order of their terms.
+    With `exact`, sums keep the order of their terms. With `graph`, CUDA launches its loops as one graph.
     """
     listed = ", ".join([f"{parameter}: {kind}" for parameter, kind in parameters.items()])
     text = "\n".join([f"def {name}({listed}):", *indent(body or ["pass"])]) + "\n"
-    return _compile(name, text, tuple(sorted(functions.items())), real, (reduced, wide, alike, exact))
+    return _compile(name, text, tuple(sorted(functions.items())), real, (reduced, wide, alike, exact, graph))
 
 
 @functools.lru_cache(maxsize=512)
 def _compile(
-    name: str, text: str, functions: tuple[tuple[str, Any], ...], real: Any, options: tuple[bool, bool, bool, bool]
+    name: str, text: str, functions: tuple[tuple[str, Any], ...], real: Any, options: tuple[bool, ...]
 ) -> Kernel:
     space: dict[str, Any] = {"ti": ti, "i32": ti.i32, **dict(functions)}
     space["ints"] = ti.types.ndarray(dtype=ti.i32, ndim=1)
@@ -204,9 +205,9 @@ def _compile(
     file = f"<simphys {name} {next(_numbers)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec", dont_inherit=True), space)
-    reduced, wide, alike, exact = options
-    written = find_written(text)
-    return Kernel(space[name], reduced=reduced, wide=wide, alike=alike, exact=exact, written=written)
+    reduced, wide, alike, exact, graph = options
+    chosen: Any = {"reduced": reduced, "wide": wide, "alike": alike, "exact": exact, "graph": graph}
+    return Kernel(space[name], **chosen, written=find_written(text))
 
 
 def find_written(text: str) -> frozenset[str] | None:

@@ -80,8 +80,13 @@ def read_rows(rows: Any, value: Value, members: int, count: int, wanted: slice |
     else:
         numbers = np.arange(count, dtype=np.int32)[wanted]
         taken = make_rows(value, members * len(numbers))
-        take = _copies(runtime.real(), value.memory_element).take
-        take(rows, value.memory_count, members, count, device.to_device(numbers), len(numbers), taken)
+        copies, sizes = _copies(runtime.real(), value.memory_element), (value.memory_count, members, count)
+        strides = np.unique(np.diff(numbers))
+        if len(strides) <= 1:  # what a rollout reads, and what no list of rows need travel for
+            stride = int(strides[0]) if len(strides) else 1
+            copies.take_evenly(rows, *sizes, int(numbers[0]) if len(numbers) else 0, stride, len(numbers), taken)
+        else:
+            copies.take(rows, *sizes, device.to_device(numbers), len(numbers), taken)
         found = device.to_host(taken, (members, len(numbers), value.size))
     if value.by_component:
         components = math.prod(value.element)
@@ -126,8 +131,24 @@ def _copies(real: Any, element: Shape) -> SimpleNamespace:
             taken[k] = segment[(member * rows + row) * size + k % size]
 
     @kernel
+    def take_evenly(
+        segment: elements,
+        size: ti.i32,
+        members: ti.i32,
+        rows: ti.i32,
+        begin: ti.i32,
+        stride: ti.i32,
+        count: ti.i32,
+        taken: elements,
+    ):
+        """Read rows at equal distances."""
+        for k in range(members * count * size):
+            member, row = k // (count * size), begin + stride * (k // size % count)
+            taken[k] = segment[(member * rows + row) * size + k % size]
+
+    @kernel
     def copy(source: elements, begin: ti.i32, count: ti.i32, target: elements, to: ti.i32):
         for k in range(count):
             target[to + k] = source[begin + k]
 
-    return SimpleNamespace(put=put, take=take, copy=copy)
+    return SimpleNamespace(put=put, take=take, take_evenly=take_evenly, copy=copy)

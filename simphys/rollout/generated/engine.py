@@ -19,8 +19,8 @@ from .arrays import as_elements, make_rows, make_zeros, put_first_row, read_rows
 from .kernels import Loops
 from .memory import ARRAY, FINISHED, ONCE, PROBE, Layout, Variant
 from .plan import Recorded
-from .repeated import Launch, Launches, RepeatedLaunch
-from .stages import Call, Stage
+from .repeated import Launch, Launches, StepLaunch
+from .stages import Call, Stage, count_steps
 
 TASKS_PER_THREAD = 8
 """Tasks of batch members per thread: neighbours share cache lines, and several tasks balance the load."""
@@ -214,7 +214,7 @@ class GeneratedEngine(Engine):
         assert segment.launches is not None, "made with the segment"
         if segment.opening is not None and steps:
             segment.opening.run(first, [(start, start + 1)])
-        segment.launches.run(first, self._intervals(start, steps))
+        segment.launches.run(first, self._intervals(self._plan.forward[1], start, steps))
         self._finish("forward")
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
@@ -234,7 +234,7 @@ class GeneratedEngine(Engine):
                 given[f"dense_{name}"] = to_device(values, layout.elements[f"adj_{name}"])
         given["dense_rows"] = steps + 1
         launches = self._bind(loops, {**given, **running, **self._sum_arrays(layout)})
-        launches.run(first, self._intervals(0, steps), backward=True)
+        launches.run(first, self._intervals(loops, 0, steps), backward=True)
         self._finish("adjoint")
         for name, values in adjoint.items():
             last = device.to_host(running[f"adj_{name}"], values[:, 0].shape)
@@ -267,7 +267,8 @@ class GeneratedEngine(Engine):
             ordered = as_elements(program.state[name], rows)
             given[f"d{name}"] = _bring(ordered, f"d{name}", layout)
         inputs = {f"d{name}": as_elements(self._value(name), values) for name, values in tangents.items()}
-        self._bind(loops, given, inputs).run(first, self._intervals(0, steps, in_loops=not self._plan.by_step))
+        intervals = self._intervals(loops, 0, steps, in_loops=not self._plan.by_step)
+        self._bind(loops, given, inputs).run(first, intervals)
         self._finish("tangent")
         count, state = segment.steps + 1, program.state.items()
         found = {n: read_rows(given[f"d{n}"], value, self._batch, count, slice(steps + 1)) for n, value in state}
@@ -344,12 +345,22 @@ class GeneratedEngine(Engine):
                     found[name] = np.zeros((count, *element), runtime.real_dtype())
         return found
 
-    def _intervals(self, start: int, steps: int, *, in_loops: bool | None = None) -> list[tuple[int, int]]:
-        """Rows of each launch: one by one; or, in a loop over time, as many as a driver goes through in one launch."""
+    def _intervals(
+        self, stages: Sequence[Stage], start: int, steps: int, *, in_loops: bool | None = None
+    ) -> list[tuple[int, int]]:
+        """Rows of each launch: in a loop over time, as many as a driver goes through in one launch.
+
+        Else they go one by one, or, where a kernel has the loops of several steps, by that number as long as it fits.
+        """
         if in_loops is None:
             in_loops = not (self._plan.key.variant.gathers or self._plan.by_step)
-        most = 1 if not in_loops else self._steps_per_launch if runtime.settings().on_gpu else max(steps, 1)
-        return [(row, min(row + most, start + steps)) for row in range(start, start + steps, most)]
+        end = start + steps
+        if in_loops:
+            most = self._steps_per_launch if runtime.settings().on_gpu else max(steps, 1)
+            return [(row, min(row + most, end)) for row in range(start, end, most)]
+        most = count_steps(stages)
+        whole = end - steps % most
+        return [(row, row + most) for row in range(start, whole, most)] + [(row, row + 1) for row in range(whole, end)]
 
     def _bind(self, stages: Sequence[Stage], given: Mapping[str, Any], inputs: Arrays | None = None) -> Launches:
         """Bind stages to their arguments; `inputs` [elements, *element] are those besides parameters and constants."""
@@ -381,7 +392,7 @@ class GeneratedEngine(Engine):
         known |= loops.find_offsets(known)
         loops.packing.bring(known, {**self._inputs, **inputs, **loops.relations})
         arguments = tuple([known[name.removeprefix(ARRAY)] for name in loops.names])
-        return RepeatedLaunch(loops.kernel, arguments, often=self._plan.key.variant.gathers)
+        return StepLaunch(loops, arguments, often=self._plan.key.variant.gathers)
 
     @functools.cached_property
     def _inputs(self) -> Arrays:

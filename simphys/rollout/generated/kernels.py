@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
@@ -31,6 +32,19 @@ from .packing import Packing, pack
 from .passes import Pass
 from .registers import Unrolled, unroll
 
+MOST_STEPS = 32
+"""Largest number of steps whose loops are written out one after the other in a kernel of a GPU: a power of 2."""
+MOST_LINES = 480
+"""Largest number of lines of such a kernel: compiling takes as long as the text."""
+
+
+@dataclass(frozen=True)
+class Several:
+    """A kernel with the loops of several steps, one after the other: a GPU takes longer to launch than to run them."""
+
+    kernel: Kernel
+    steps: int
+
 
 @dataclass(frozen=True)
 class Loops:
@@ -46,6 +60,7 @@ class Loops:
     """Arguments that are parts of offsets: (expression, variable whose factor they are, or "" for the rest)."""
     brought: dict[Any, dict[str, Any]] = field(default_factory=dict)
     """Index arrays on the device, by the session in force, which all rollouts share."""
+    several: Several | None = None
 
     def relations_on_device(self) -> dict[str, Any]:
         """Bring the index arrays to the device, once."""
@@ -99,6 +114,8 @@ def build_kernel(
     numbers = {n: number for n, number in sorted(run.scope.numbers.items()) if uses_name(body, n)}
     relations = {n: array for n, array in sorted(run.scope.relations.items(), key=_name) if uses_name(body, n)}
     integers = find_integers(run, layout)
+    if runtime.settings().on_gpu:  # a loop whose length the compiler knows is one task of the device, else it is two
+        body = _write_out(body, integers)
     used = [array for array in layout.elements if uses_name(body, f"{ARRAY}{array}")]
     others = [n for n in COUNTS if uses_name(body, n)]
     integers = {n: size for n, size in sorted(integers.items()) if uses_name(body, n)}
@@ -116,8 +133,28 @@ def build_kernel(
     reduced = acts_on_whole(run.groups)
     functions = {n: function for n, function in sorted(run.scope.functions.items(), key=_name) if uses_name(body, n)}
     chosen: Any = {"reduced": reduced, "alike": variant.alike, "exact": keeps_order(run.all_groups)}
-    kernel = make_kernel(name, {**parameters, **LAUNCH}, body, functions, runtime.real(), **chosen)
-    return Loops(kernel, tuple(parameters), {**numbers, **integers}, relations, packing)
+
+    def make(name: str, body: list[str], *, graph: bool = False) -> Kernel:
+        return make_kernel(name, {**parameters, **LAUNCH}, body, functions, runtime.real(), **chosen, graph=graph)
+
+    several = None
+    steps = min(MOST_STEPS, 1 << (max(MOST_LINES // max(len(body), 1), 1).bit_length() - 1))
+    if variant.gathers and runtime.settings().on_gpu and steps > 1:
+        text = _repeat(body, range(steps)[::-1] if backward else range(steps))
+        several = Several(make(f"{name}_{steps}_steps", text, graph=True), steps)
+    known = {**numbers, **integers}
+    return Loops(make(name, body), tuple(parameters), known, relations, packing, several=several)
+
+
+def _write_out(body: list[str], integers: Mapping[str, int]) -> list[str]:
+    """Put numbers in the place of their names."""
+    names = re.compile(rf"\b({'|'.join(integers)})\b")
+    return [names.sub(lambda found: str(integers[found[1]]), line) for line in body] if integers else body
+
+
+def _repeat(body: list[str], places: Sequence[int]) -> list[str]:
+    """Write a step's loops once for each of several steps, in this order, counted from the row `begin`."""
+    return [re.sub(r"\bbegin\b", f"(begin + {place})", line) for place in places for line in body]
 
 
 def _name(item: tuple[str, Any]) -> str:

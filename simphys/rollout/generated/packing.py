@@ -85,7 +85,8 @@ def pack(
     text = _replace(text, {name: f"{INTEGERS}[{number}]" for number, name in enumerate(integers)}, r"\b({})\b")
     kinds = {name: name.removeprefix(f"{ARRAY}inputs_").removeprefix(f"{ARRAY}relations_") for name in groups}
     together = {name: kind if kind == "ints" else f"array_{kind}" for name, kind in kinds.items()}
-    return text, {**together, INTEGERS: "ints", **kept}, Packing(integers, groups)
+    together |= {INTEGERS: "ints"} if integers else {}
+    return text, {**together, **kept}, Packing(integers, groups)
 
 
 def _replace(lines: list[str], changes: Mapping[str, str], pattern: str) -> list[str]:

@@ -12,11 +12,27 @@ from simphys.autograd.errors import InputError
 from simphys.autograd.kernels import device
 from simphys.autograd.kernels.launch import Kernel
 
+from .kernels import Loops
+
 CALLS = 3
 """Launches before the arguments are bound, since binding takes as long as several launches."""
 
 Launch = Callable[[int, int, int], None]
 """A launch for the step of the first row, and the rows to go through."""
+
+
+class StepLaunch:
+    """A launch of the loops of a step or, where there is such a kernel, of several steps."""
+
+    def __init__(self, loops: Loops, arguments: tuple[Any, ...], *, often: bool) -> None:
+        self._one = RepeatedLaunch(loops.kernel, arguments, often=often)
+        self._several, self._steps = self._one, 0
+        if loops.several is not None:
+            self._several = RepeatedLaunch(loops.several.kernel, arguments, often=often)
+            self._steps = loops.several.steps
+
+    def __call__(self, first: int, begin: int, end: int) -> None:
+        (self._several if end - begin == self._steps else self._one)(first, begin, end)
 
 
 class RepeatedLaunch:

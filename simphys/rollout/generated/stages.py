@@ -52,6 +52,12 @@ class Call:
 Stage = Loops | Call
 
 
+def count_steps(stages: Sequence[Stage]) -> int:
+    """Count the steps that a launch may have, in a pass that does not go through time in a loop."""
+    alone = stages[0] if len(stages) == 1 else None
+    return alone.several.steps if isinstance(alone, Loops) and alone.several is not None else 1
+
+
 def split_calls(run: Pass, layout: Layout, build: Callable[[Pass], Sequence[Loops]]) -> Iterator[Stage]:
     """Make the kernels of a pass with `build`, from its loops between operations, and the operations in their place."""
     stages = [(is_call, list(groups)) for is_call, groups in itertools.groupby(run.groups, key=lambda g: g.is_call)]
