@@ -33,6 +33,7 @@ class Size(NamedTuple):
 
 
 SIZES = (
+    Size("w1r", (), 4 * 32),
     Size("w1c", (), 4 * 128**2),
     Size("w1c", ("size.n=1024", "time.steps=64"), 4 * 1024**2),
     Size("w2", (), 8 * 128 * 64),

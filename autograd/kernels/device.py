@@ -60,13 +60,6 @@ class DeviceArray:
     def nbytes(self) -> int:
         return math.prod(self.shape) * math.prod(self.element) * self.dtype.itemsize
 
-    def fill(self, number: float) -> None:
-        """Set all numbers to one."""
-        from .fill import fill  # whose kernels take arrays of this module
-
-        counters.fills += 1
-        fill(self, number)
-
     def write(self, values: Array) -> None:
         """Copy numbers [*shape, *element] from the host."""
         counters.upload(self.nbytes)

@@ -1,4 +1,4 @@
-"""A kernel that fills arrays of vectors and matrices on a device: the compiler's own call makes one at each call."""
+"""Filling arrays of a device: for vectors and matrices, the compiler's own call would make a kernel at each call."""
 
 import functools
 from typing import Any, no_type_check
@@ -6,14 +6,19 @@ from typing import Any, no_type_check
 import numpy as np
 
 from . import runtime
-from .device import DeviceArray, compiler_type
+from .counters import counters
+from .device import compiler_type
 from .launch import Kernel, kernel
 
 ti = runtime.ti
 
 
-def fill(array: DeviceArray, number: float) -> None:
-    """Set all numbers of an array to one."""
+def fill(array: Any, number: float) -> None:
+    """Set all numbers of an array of the device to one; on the CPU this is NumPy's."""
+    if isinstance(array, np.ndarray):
+        array.fill(number)
+        return
+    counters.fills += 1
     if array.element:
         _make(array.dtype, array.element, len(array.shape))(array, number)
     else:

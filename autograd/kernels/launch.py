@@ -59,19 +59,21 @@ class Kernel:
         alike: bool = False,
         exact: bool = False,
         graph: bool = False,
+        block: bool = False,
         written: frozenset[str] | None = None,
     ) -> None:
         """With `reduced`, `wide` or `exact`, it is compiled so, see `compiling`; with `alike`, alike for any threads.
 
         On the CPU, a wide kernel takes arrays of vectors that begin at a multiple of the vector's size, as those of
         `aligned_zeros` do, and in NumPy's memory only. Its vectors have 2, 4, 8, ... numbers. With `graph`, CUDA is
-        given its loops as one graph where the compiler is Quadrants, and its arrays lie on the device.
+        given its loops as one graph where the compiler is Quadrants, and its arrays lie on the device. With
+        `block`, threads of a block wait for each other in loops, and read there what others wrote.
         A loop that is compiled for one thread may round differently from one that is compiled for several. `written`
         names the parameters that the kernel writes; by default they are read from its source, which takes long.
         """
         source = _source(function)
         self._reduced, self._wide, self._alike, self._exact = reduced, wide, alike, exact
-        self._graph = graph
+        self._graph, self._block = graph, block
         self.name = source.__name__
         signature = inspect.signature(source)
         self.parameters = list(signature.parameters)
@@ -264,7 +266,7 @@ class Kernel:
     def _optimization(self) -> AbstractContextManager[None]:
         """Return the context in which the kernel compiles."""
         wide = self._wide and not runtime.settings().on_gpu
-        return compiling(reduced=self._reduced, wide=wide, exact=self._exact)
+        return compiling(reduced=self._reduced, wide=wide, exact=self._exact, block=self._block)
 
     def _enter(self, session: runtime.Session) -> None:
         """Switch to another session. Errors: InputError in another precision than the kernel's own."""

@@ -21,6 +21,9 @@ ti = runtime.ti
 _QUADRANTS = runtime.compiler == "quadrants"
 
 
+_CACHES = "cache_loop_invariant_global_vars"
+
+
 def make_kernel(source: Callable[..., Any]) -> Any:
     """Make a kernel by the compiler's decorator; the compiler, which would hold it for ever, forgets it."""
     known = home().kernels
@@ -32,25 +35,30 @@ def make_kernel(source: Callable[..., Any]) -> Any:
 
 
 @contextmanager
-def compiling(*, reduced: bool, wide: bool, exact: bool = False) -> Iterator[None]:
+def compiling(*, reduced: bool, wide: bool, exact: bool = False, block: bool = False) -> Iterator[None]:
     """Compile kernels in this context with other options of the compiler.
 
     With `reduced`, it leaves out passes whose time grows with the square of a kernel's length; LLVM, which comes after
     them, finds most of the same again. With `wide`, it loads and stores whole vectors, where it else goes by number.
     With `exact`, sums keep the order of their terms, which fast arithmetic groups by the length of a loop.
+    With `block`, a loop reads memory again in each round, as other threads may have written there.
     """
     config = ti.lang.impl.current_cfg()
-    saved = config.advanced_optimization, config.cfg_optimization, config.real_matrix_scalarize, config.fast_math
+    names = "advanced_optimization", "cfg_optimization", "real_matrix_scalarize", "fast_math", _CACHES
+    saved = {name: getattr(config, name) for name in names}
     if reduced:
         config.advanced_optimization = config.cfg_optimization = False
     if wide:
         config.real_matrix_scalarize = False
     if exact:
         config.fast_math = False
+    if block:
+        setattr(config, _CACHES, False)
     try:
         yield
     finally:
-        config.advanced_optimization, config.cfg_optimization, config.real_matrix_scalarize, config.fast_math = saved
+        for name, value in saved.items():
+            setattr(config, name, value)
 
 
 class Variant:

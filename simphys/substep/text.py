@@ -135,6 +135,21 @@ def launch_lines(
     return lines
 
 
+def block_lines(group: Group, places: Mapping[Slot, Place], lanes: int) -> list[str]:
+    """Write a group's loop for the threads of a block, each with its number `lane`; they wait for each other then."""
+    whole = group.domain == WHOLE
+    body = [line for part in group_body(group, places, "0" if whole else "i") for line in part]
+    size = size_name(group.domain)
+    if whole:
+        lines = ["if lane == 0:", *indent(body)]
+    elif group.in_order:
+        lines = ["if lane == 0:", f"    for i in range({size}):", *indent(body, 2)]
+    else:
+        turns = f"({size} + {lanes - 1} - lane) // {lanes}"
+        lines = [f"for turn in range({turns}):", f"    i = {lanes} * turn + lane", *indent(body)]
+    return [*lines, "ti.simt.block.sync()"]
+
+
 def uses_name(lines: Sequence[str], name: str) -> bool:
     """True if a name occurs in lines of text."""
     return re.search(rf"\b{name}\b", "\n".join(lines)) is not None
@@ -179,16 +194,18 @@ def make_kernel(
     alike: bool = False,
     exact: bool = False,
     graph: bool = False,
+    block: bool = False,
 ) -> Kernel:
     """Compile a kernel from text. `parameters` has their types: array_real, array_vector_2, ints, pairs, real, i32.
 
     With `reduced`, it compiles in less time: for bodies that are long and hold no loops over elements. With `wide`, it
     loads and stores whole vectors, in aligned arrays. With `alike`, it is compiled alike for any number of threads.
-    With `exact`, sums keep the order of their terms. With `graph`, CUDA launches its loops as one graph.
+    With `exact`, sums keep the order of their terms. With `graph`, CUDA launches its loops as one graph. With
+    `block`, threads wait for each other in loops.
     """
     listed = ", ".join([f"{parameter}: {kind}" for parameter, kind in parameters.items()])
     text = "\n".join([f"def {name}({listed}):", *indent(body or ["pass"])]) + "\n"
-    return _compile(name, text, tuple(sorted(functions.items())), real, (reduced, wide, alike, exact, graph))
+    return _compile(name, text, tuple(sorted(functions.items())), real, (reduced, wide, alike, exact, graph, block))
 
 
 @functools.lru_cache(maxsize=512)
@@ -205,8 +222,8 @@ def _compile(
     file = f"<simphys {name} {next(_numbers)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec", dont_inherit=True), space)
-    reduced, wide, alike, exact, graph = options
-    chosen: Any = {"reduced": reduced, "wide": wide, "alike": alike, "exact": exact, "graph": graph}
+    reduced, wide, alike, exact, graph, block = options
+    chosen: Any = {"reduced": reduced, "wide": wide, "alike": alike, "exact": exact, "graph": graph, "block": block}
     return Kernel(space[name], **chosen, written=find_written(text))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from simphys.autograd import kernel, runtime
 from simphys.autograd.errors import InputError
 from simphys.autograd.kernels import device
+from simphys.autograd.kernels.fill import fill
 from simphys.autograd.kernels.runtime import ti
 from simphys.simulator import Array, Shape, arena
 from simphys.substep.program import Value
@@ -29,7 +30,7 @@ def make_zeros(count: int, element: Shape) -> Any:
     if not runtime.settings().on_gpu:
         return np.zeros((count, *element), runtime.real_dtype())
     zeros = device.device_array((count,), element=element)
-    zeros.fill(0.0)
+    fill(zeros, 0.0)
     return zeros
 
 
@@ -57,7 +58,7 @@ def make_rows(value: Value, count: int, *, on_host: bool = False) -> Any:
     shape = (count * value.size // math.prod(element), *element)
     if runtime.settings().on_gpu and not on_host:
         rows = device.device_array(shape[:1], element=element)
-        rows.fill(math.nan)
+        fill(rows, math.nan)
         return rows
     return arena.empty(shape, runtime.real_dtype())
 

@@ -15,6 +15,7 @@ from simphys.autograd.kernels import device
 from simphys.simulator import Array, Arrays, Engine, Model
 from simphys.substep.program import Program, Value
 
+from . import forms
 from .arrays import as_elements, make_rows, make_zeros, put_first_row, read_rows, to_device
 from .kernels import Loops
 from .memory import ARRAY, FINISHED, ONCE, PROBE, Layout, Variant
@@ -26,8 +27,6 @@ TASKS_PER_THREAD = 8
 """Tasks of batch members per thread: neighbours share cache lines, and several tasks balance the load."""
 PIECES = 4
 """Number of pieces of particles if results must not depend on the number of threads."""
-GPU_SERIAL = 64
-"""Largest work [elements] of a step for which a GPU spends one thread on a batch member."""
 LOOP_ROUNDS = 65_535
 """Rounds of all its loops after which Mesa's software driver ends those of a thread."""
 ROOM = 8
@@ -88,6 +87,9 @@ class GeneratedEngine(Engine):
         pieces = self._choose_pieces()
         batched = batch > 1 or bool(own) or self._has_pieces  # one text for any batch: results are equal to the bit
         options: Any = {"alike": self._alike, "pieces": pieces}
+        options["lanes"] = 0
+        if gathers:
+            options["lanes"] = forms.choose_lanes(self._program, work_us=self._work_us, members=batch)
         variant = Variant(batched=batched, own=frozenset(own), gathers=gathers, **options)
         zeros = self._find_zeros()
         parallel = self._is_parallel(gathers=gathers)
@@ -119,7 +121,7 @@ class GeneratedEngine(Engine):
         if self._is_complex or all([op.pattern.is_serial for op in self._program.ops]):
             return False
         if chosen.on_gpu:
-            return sum([op.domain.size for op in self._program.ops]) > GPU_SERIAL
+            return sum([op.domain.size for op in self._program.ops]) > forms.GPU_SERIAL
         if self._is_long:
             return True
         if deterministic:
@@ -358,7 +360,7 @@ class GeneratedEngine(Engine):
         if in_loops:
             most = self._steps_per_launch if runtime.settings().on_gpu else max(steps, 1)
             return [(row, min(row + most, end)) for row in range(start, end, most)]
-        most = count_steps(stages)
+        most = count_steps(stages, steps)
         whole = end - steps % most
         return [(row, row + most) for row in range(start, whole, most)] + [(row, row + 1) for row in range(whole, end)]
 

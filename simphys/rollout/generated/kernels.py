@@ -17,6 +17,7 @@ from simphys.substep.schedule import Group
 from simphys.substep.text import (
     SPREAD,
     acts_on_whole,
+    block_lines,
     domains_of,
     indent,
     index_type,
@@ -61,6 +62,8 @@ class Loops:
     brought: dict[Any, dict[str, Any]] = field(default_factory=dict)
     """Index arrays on the device, by the session in force, which all rollouts share."""
     several: Several | None = None
+    through_time: bool = False
+    """True if a launch goes through any number of rows."""
 
     def relations_on_device(self) -> dict[str, Any]:
         """Bring the index arrays to the device, once."""
@@ -103,14 +106,8 @@ def build_kernel(
 
     A step of few elements is written out, see registers.py, unless it is to stay `in_loops`.
     """
-    if variant.gathers:
-        cpu = not runtime.settings().on_gpu
-        options = {"parallel": parallel, "batched": variant.batched, "cpu": cpu}
-        launched = [launch_lines(group, layout.places, layout.offsets, **options) for group in run.all_groups]
-        body = expand_time([line for lines in launched for line in lines], ["for _ in range(1):"])
-    else:
-        text = None if in_loops else unroll(run, layout, find_integers(run, layout), backward=backward)
-        body = _time_loop(text, run, layout, variant, parallel=parallel, backward=backward)
+    options = {"parallel": parallel, "backward": backward, "in_loops": in_loops}
+    body = _write_body(run, layout, variant, **options)
     numbers = {n: number for n, number in sorted(run.scope.numbers.items()) if uses_name(body, n)}
     relations = {n: array for n, array in sorted(run.scope.relations.items(), key=_name) if uses_name(body, n)}
     integers = find_integers(run, layout)
@@ -133,17 +130,34 @@ def build_kernel(
     reduced = acts_on_whole(run.groups)
     functions = {n: function for n, function in sorted(run.scope.functions.items(), key=_name) if uses_name(body, n)}
     chosen: Any = {"reduced": reduced, "alike": variant.alike, "exact": keeps_order(run.all_groups)}
+    chosen["block"] = bool(variant.lanes)
 
     def make(name: str, body: list[str], *, graph: bool = False) -> Kernel:
         return make_kernel(name, {**parameters, **LAUNCH}, body, functions, runtime.real(), **chosen, graph=graph)
 
+    known = {**numbers, **integers}
+    if variant.lanes:
+        return Loops(make(name, body), tuple(parameters), known, relations, packing, through_time=True)
     several = None
     steps = min(MOST_STEPS, 1 << (max(MOST_LINES // max(len(body), 1), 1).bit_length() - 1))
     if variant.gathers and runtime.settings().on_gpu and steps > 1:
-        text = _repeat(body, range(steps)[::-1] if backward else range(steps))
-        several = Several(make(f"{name}_{steps}_steps", text, graph=True), steps)
-    known = {**numbers, **integers}
+        lines = _repeat(body, range(steps)[::-1] if backward else range(steps))
+        several = Several(make(f"{name}_{steps}_steps", lines, graph=True), steps)
     return Loops(make(name, body), tuple(parameters), known, relations, packing, several=several)
+
+
+def _write_body(
+    run: Pass, layout: Layout, variant: Variant, *, parallel: bool, backward: bool, in_loops: bool
+) -> list[str]:
+    """Write the loops of a pass in the form of a variant."""
+    if variant.lanes:
+        return _block_loop(run, layout, variant, backward=backward)
+    if variant.gathers:
+        options = {"parallel": parallel, "batched": variant.batched, "cpu": not runtime.settings().on_gpu}
+        launched = [launch_lines(group, layout.places, layout.offsets, **options) for group in run.all_groups]
+        return expand_time([line for lines in launched for line in lines], ["for _ in range(1):"])
+    text = None if in_loops else unroll(run, layout, find_integers(run, layout), backward=backward)
+    return _time_loop(text, run, layout, variant, parallel=parallel, backward=backward)
 
 
 def _write_out(body: list[str], integers: Mapping[str, int]) -> list[str]:
@@ -184,10 +198,7 @@ def _time_loop(
     def moving(lines: list[str]) -> list[str]:
         return [f"{n} = {text}" for n, text in used.items() if uses_name([text], "t") and uses_name(lines, n)]
 
-    if backward:
-        time = ["for back in range(end - begin):", "    t = end - 1 - back"]
-    else:
-        time = ["for t in range(begin, end):"]
+    time = _time(backward=backward)
     member = [*fixed, *text.before, *time, *indent([*moving(step), *step]), *text.after]
     member += expand_time(later, [*time, *indent(moving(later))])
     if runtime.settings().on_gpu:
@@ -205,6 +216,36 @@ def _time_loop(
         "        for member in range(task * members // tasks, (task + 1) * members // tasks):",
         *indent(member, 3),
     ]
+
+
+def _block_loop(run: Pass, layout: Layout, variant: Variant, *, backward: bool) -> list[str]:
+    """Write a loop over batch members, each for a block of threads, with the loop over time inside."""
+    lanes = variant.lanes
+    step = [line for group in run.groups for line in block_lines(group, layout.places, lanes)]
+    later = [line for group in run.deferred for line in block_lines(group, layout.places, lanes)]
+    used = {name: offset for name, offset in layout.offsets.items() if uses_name([*step, *later], name)}
+    fixed = [f"{name} = {text}" for name, text in used.items() if not uses_name([text], "t")]
+
+    def moving(lines: list[str]) -> list[str]:
+        return [f"{n} = {text}" for n, text in used.items() if uses_name([text], "t") and uses_name(lines, n)]
+
+    time = _time(backward=backward)
+    loop = [*time, *indent([*moving(step), *step])] if step else []
+    member = [*fixed, *loop, *expand_time(later, [*time, *indent(moving(later))])]
+    return [
+        f"ti.loop_config(block_dim={lanes})",
+        f"for y in range({'members * ' if variant.batched else ''}{lanes}):",
+        f"    member = y // {lanes}",
+        f"    lane = y % {lanes}",
+        *indent(member),
+    ]
+
+
+def _time(*, backward: bool) -> list[str]:
+    """Write the head of a loop over time."""
+    if backward:
+        return ["for back in range(end - begin):", "    t = end - 1 - back"]
+    return ["for t in range(begin, end):"]
 
 
 def _loops(groups: Sequence[Group], layout: Layout) -> list[str]:

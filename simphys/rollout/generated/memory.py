@@ -44,7 +44,9 @@ class Variant:
     pieces: int = 1
     """Number of pieces that particles are divided into, each with a grid of its own, see pieces.py."""
     gathers: bool
-    """True if each step is launched by itself, and loops run in parallel; False for a loop over time in a launch."""
+    """True if loops run in parallel, in launches for steps; False for a loop over time by one thread of each member."""
+    lanes: int = 0
+    """Threads of a GPU, in one block, that go through the loops of a member together, and through time; 0 for none."""
 
 
 @dataclass(eq=False)

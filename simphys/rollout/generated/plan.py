@@ -194,7 +194,7 @@ class EnginePlan:
 
         These are the named ones at first. Once there are some passes for few, one pass for all serves any others.
         """
-        variant, key = replace(self.key.variant, gathers=self._program.has_operations), self.key
+        variant, key = replace(self.key.variant, gathers=self._program.has_operations, lanes=0), self.key
         made = self._recorded.tangents.setdefault((variant, parallel, key.precision, key.arch), {})
         chosen = moving, key.zeros
         if chosen not in made and len(made) >= (0 if self._recorded.is_complex else OWN_TANGENTS):

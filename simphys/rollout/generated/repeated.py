@@ -10,6 +10,7 @@ import numpy as np
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 from simphys.autograd.kernels import device
+from simphys.autograd.kernels.fill import fill
 from simphys.autograd.kernels.launch import Kernel
 
 from .kernels import Loops
@@ -73,7 +74,7 @@ class Launches:
         begin, end = intervals[0][0], intervals[-1][1]
         start, goal = (end, begin) if backward else (begin, end)
         if self._finished is not None:
-            self._finished.fill(start)
+            fill(self._finished, start)
         for rows in reversed(intervals) if backward else intervals:
             for launch in self._launches:
                 launch(first, *rows)

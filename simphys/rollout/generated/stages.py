@@ -52,10 +52,12 @@ class Call:
 Stage = Loops | Call
 
 
-def count_steps(stages: Sequence[Stage]) -> int:
-    """Count the steps that a launch may have, in a pass that does not go through time in a loop."""
+def count_steps(stages: Sequence[Stage], steps: int) -> int:
+    """Count the steps that a launch may have, of a pass through so many."""
     alone = stages[0] if len(stages) == 1 else None
-    return alone.several.steps if isinstance(alone, Loops) and alone.several is not None else 1
+    if not isinstance(alone, Loops):
+        return 1
+    return max(steps, 1) if alone.through_time else alone.several.steps if alone.several is not None else 1
 
 
 def split_calls(run: Pass, layout: Layout, build: Callable[[Pass], Sequence[Loops]]) -> Iterator[Stage]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simphys.autograd import runtime
-from simphys.rollout.generated import engine
+from simphys.rollout.generated import forms
 
 
 @pytest.fixture(params=["serial", "gather"])
@@ -13,5 +13,5 @@ def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """Run a test with either kind of kernels, regardless of the size of the system."""
     gather = request.param == "gather"
     monkeypatch.setattr(runtime, "parallel", lambda work_us: gather)
-    monkeypatch.setattr(engine, "GPU_SERIAL", 0 if gather else 10**6)
+    monkeypatch.setattr(forms, "GPU_SERIAL", 0 if gather else 10**6)
     return str(request.param)

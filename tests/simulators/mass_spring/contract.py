@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import runtime, tensor
-from simphys.rollout.generated import engine
+from simphys.rollout.generated import forms
 
 from ...helpers.contract import Case, Contract, System
 from .systems import NAMES, controls, system
@@ -21,7 +21,7 @@ INTEGRATORS = {"semi_implicit_euler": "symplectic", "velocity_verlet": "verlet"}
 def gather(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use the kernels of large systems, whose nodes gather the forces of their springs."""
     monkeypatch.setattr(runtime, "parallel", lambda work_us: True)
-    monkeypatch.setattr(engine, "GPU_SERIAL", 0)
+    monkeypatch.setattr(forms, "GPU_SERIAL", 0)
 
 
 def build(dim: int, *, steps: int = STEPS, members: int = 0, batched: tuple[str, ...] = (), **options: Any) -> System:

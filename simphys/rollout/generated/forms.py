@@ -1,0 +1,36 @@
+"""Forms in which loops run on a GPU, by the size of a batch member, the number of members, and the device.
+
+| form | for | a launch has |
+| --- | --- | --- |
+| a thread a member | at most GPU_SERIAL elements in a step | all steps; a thread goes through all loops |
+| a block a member | small steps, or many members (`choose_lanes`) | all steps; the threads of a block share each loop |
+| launches | everything else | the loops of several steps (`kernels.MOST_STEPS`), over all members |
+"""
+
+from __future__ import annotations
+
+from simphys.autograd import runtime
+from simphys.substep.program import Program
+
+GPU_SERIAL = 64
+"""Largest work [elements] of a step for which a GPU spends one thread on a batch member."""
+BLOCK_ARCHS = {"cuda"}
+"""Devices whose barriers order memory that all threads of a block share."""
+BLOCK_ELEMENTS = 64**2
+"""Largest size of a loop for which a GPU spends one block of threads on a batch member, and goes through time in it."""
+BLOCK_US = 20.0
+"""Largest serial cost [us] of a step, approximately, for which that is faster than launches, for one member."""
+BLOCK_MEMBERS = 64
+"""Number of members that fill a GPU with blocks, whatever a step costs."""
+LEAST_LANES, MOST_LANES = 32, 128
+"""Threads of a block: a power of two between these."""
+
+
+def choose_lanes(program: Program, *, work_us: float, members: int) -> int:
+    """Choose the threads of the block of a member, where it beats launches of loops; 0 where it does not."""
+    if runtime.settings().arch not in BLOCK_ARCHS or program.has_operations:
+        return 0
+    largest = max([op.domain.size for op in program.ops])
+    if largest > BLOCK_ELEMENTS or not (work_us <= BLOCK_US or members >= BLOCK_MEMBERS):
+        return 0
+    return min(MOST_LANES, max(LEAST_LANES, 1 << (largest - 1).bit_length()))
