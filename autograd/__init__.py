@@ -16,7 +16,7 @@ from .bridges.pytorch import from_torch, to_torch
 from .compose.functional import jacobian, jvp, linearize, vjp
 from .compose.pipe import checkpoint, combine, compose, pipe
 from .compose.second_order import gauss_newton, hvp
-from .errors import GraphError, InputError, MissingJvp, StorageError
+from .errors import DeviceMemoryError, GraphError, InputError, MissingJvp, StorageError
 from .function import Context, Function
 from .graph import backward, grad
 from .kernels import runtime
@@ -37,6 +37,7 @@ connect(ops, backward)
 __all__ = [
     "AnomalyError",
     "Context",
+    "DeviceMemoryError",
     "Function",
     "GradcheckError",
     "Graph",

@@ -48,6 +48,10 @@ class UnphysicalValue(InputError, ArithmeticError):
     """A parameter that no body can have, such as a mass of -1 kg; a search that tries it goes on."""
 
 
+class DeviceMemoryError(InputError, MemoryError):
+    """A device has no room for an array, and nothing that is not in use could make room."""
+
+
 class StorageError(OSError):
     """A result could not be written (disk full, permission); the message says what is already saved."""
 

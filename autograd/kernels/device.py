@@ -7,12 +7,14 @@ and shape is taken: launches run in order, so what the last owner asked for is d
 
 from __future__ import annotations
 
+import functools
 import math
+import re
 from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import DeviceMemoryError, InputError
 from . import runtime
 from .counters import counters
 
@@ -150,9 +152,30 @@ def _has_ended(own: Any) -> bool:
 
 
 def _make(dtype: np.dtype[Any], shape: tuple[int, ...], element: Element) -> Any:
-    """Make an array of the compiler."""
+    """Make an array of the compiler. Errors: DeviceMemoryError, also with all that is not in use given back."""
     kinds = (ti.ndarray, ti.Vector.ndarray, ti.Matrix.ndarray)
-    return kinds[len(element)](*element, compiler_type(dtype), shape)
+    make = functools.partial(kinds[len(element)], *element, compiler_type(dtype), shape)
+    try:
+        return make()
+    except RuntimeError as error:
+        _require_lack_of_memory(error)
+    empty_pool()
+    try:
+        return make()
+    except RuntimeError as error:
+        _require_lack_of_memory(error)
+        size = math.prod(shape) * math.prod(element) * dtype.itemsize
+        found = f"an array of {size:,} bytes, beside {counters.live_bytes:,} in use"
+        remedy = (
+            "Give the rollout a memory budget, compute fewer batch members at once, or use a device with more memory."
+        )
+        raise DeviceMemoryError(f"memory of {runtime.settings().arch}", "arrays fit", found, remedy) from error
+
+
+def _require_lack_of_memory(error: RuntimeError) -> None:
+    """Raise an error of the compiler again that says nothing of memory."""
+    if not re.search(r"memory|alloc", str(error), re.IGNORECASE):
+        raise error
 
 
 def compiler_type(dtype: np.dtype[Any]) -> Any:

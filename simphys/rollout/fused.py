@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..autograd import Context, Function, Tensor
-from ..autograd.errors import InputError
+from ..autograd.errors import DeviceMemoryError, InputError
 from ..simulator import Array, Arrays, Engine
 from .inputs import Inputs
 from .plan import Plan, make_plan
@@ -107,6 +107,19 @@ class Request:
             return engine, rebuilt
         return engine, min(stored, rebuilt, key=lambda plan: plan.recomputed_steps)
 
+    def cut_plan(self, plan: Plan, needs: Sequence[bool], lack: DeviceMemoryError) -> tuple[Engine, Plan]:
+        """Make a plan with half the memory of one that the device had no room for, or a little more.
+
+        Errors: `lack`, if there is none.
+        """
+        lack.__traceback__ = None  # whose frames hold arrays
+        for part in (0.5, 0.75):
+            try:
+                return replace(self, memory=int(part * plan.predicted_bytes)).make_plan(needs)
+            except InputError:
+                pass
+        raise lack
+
     @property
     def needs_end_only(self) -> bool:
         """True if the results need no state but the last one."""
@@ -164,7 +177,6 @@ class Rollout(Function):
 
     @staticmethod
     def forward(ctx: Context, request: Request, *tensors: Tensor) -> tuple[Any, ...]:
-        inputs = request.inputs
         needs = ctx.needs_input_grad[1:]
         recorded = any(needs)
         if recorded:
@@ -175,12 +187,15 @@ class Rollout(Function):
         else:
             engine = request.make_engine()
             plan = request.plan_forward(engine)
-        monitor = Monitor(inputs, request.limit, request.on_progress, rolls=plan.rolls)
-        sweep = Sweep(engine, plan, monitor, inputs.start())
-        results = Results(inputs, request.keep, request.running_sum, request.fields)
-        results.set_start(sweep.start)
-        for first, count, segment in sweep.forward(keep=recorded):
-            results.add_block(engine, segment, first, count)
+        lack = None
+        try:
+            sweep, results = _sweep(request, engine, plan, keep=recorded)
+        except DeviceMemoryError as error:
+            lack = error
+        if lack is not None:
+            del engine
+            engine, ctx.plan = request.cut_plan(plan, needs, lack)
+            sweep, results = _sweep(request, engine, ctx.plan, keep=recorded)
         if recorded:
             ctx.set_materialize_grads(False)
             ctx.save_for_backward(*tensors, request, sweep)
@@ -191,13 +206,15 @@ class Rollout(Function):
     def backward(ctx: Context, *adjoints: Tensor | None) -> tuple[Any, ...]:
         *_, request, sweep = ctx.saved_tensors  # raises if an input was changed
         inputs: Inputs = request.inputs
-        sparse = sweep.engine.sparse_adjoints
-        seeds = Seeds(inputs, request.keep, request.running_sum, request.adjoint, adjoints, sparse=sparse)
+        given = inputs, request.keep, request.running_sum, request.adjoint, adjoints
+        lack = None
         try:
-            starts = _reverse(sweep, seeds)
-        except BaseException:
-            sweep.engine.gradients()  # clears the adjoint sums
-            raise
+            starts = _reverse(sweep, Seeds(*given, sparse=sweep.engine.sparse_adjoints))
+        except DeviceMemoryError as error:
+            lack = error
+        if lack is not None:
+            sweep.begin(*request.cut_plan(sweep.plan, ctx.needs_input_grad[1:], lack))
+            starts = _reverse(sweep, Seeds(*given, sparse=sweep.engine.sparse_adjoints))
         gradients = sweep.engine.gradients()
         adj_state = []
         for tensor, (name, shape) in zip(inputs.state.tensors(), inputs.state_shapes.items(), strict=True):
@@ -227,17 +244,33 @@ class Rollout(Function):
         return _outputs(results, tangent)
 
 
+def _sweep(request: Request, engine: Engine, plan: Plan, *, keep: bool) -> tuple[Sweep, Results]:
+    """Run forward; with `keep`, store what the reverse sweep needs."""
+    inputs = request.inputs
+    monitor = Monitor(inputs, request.limit, request.on_progress)
+    sweep = Sweep(engine, plan, monitor, inputs.start())
+    results = Results(inputs, request.keep, request.running_sum, request.fields)
+    results.set_start(sweep.start)
+    for first, count, segment in sweep.forward(keep=keep):
+        results.add_block(engine, segment, first, count)
+    return sweep, results
+
+
 def _reverse(sweep: Sweep, seeds: Seeds) -> Arrays:
     """Compute the adjoint of the first state, [B, *shape]; those of parameters and controls stay in the engine."""
     last: Arrays = {}
-    for first, count, segment in sweep.reverse(dense=seeds.dense):
-        last = last or seeds.seed_last(sweep.engine, segment, count)
-        adjoint = seeds.seed_block(last, sweep.engine, segment, first, count)
-        sweep.engine.pull(segment, first=first, steps=count, adjoint=adjoint)
-        seeds.store_adjoint(adjoint, first, count)
-        if adjoint is not last:
-            last = {name: values[:, :1].copy() for name, values in adjoint.items()}
-            del adjoint  # free it before the next one is allocated
+    try:
+        for first, count, segment in sweep.reverse(dense=seeds.dense):
+            last = last or seeds.seed_last(sweep.engine, segment, count)
+            adjoint = seeds.seed_block(last, sweep.engine, segment, first, count)
+            sweep.engine.pull(segment, first=first, steps=count, adjoint=adjoint)
+            seeds.store_adjoint(adjoint, first, count)
+            if adjoint is not last:
+                last = {name: values[:, :1].copy() for name, values in adjoint.items()}
+                del adjoint  # free it before the next one is allocated
+    except BaseException:
+        sweep.engine.gradients()  # clears the adjoint sums
+        raise
     return {name: np.ascontiguousarray(values[:, 0]) for name, values in last.items()}
 
 

@@ -167,15 +167,21 @@ class Sweep:
     """Runs the horizon forward and in reverse as planned; yields each block as (first step, steps, segment)."""
 
     def __init__(self, engine: Engine, plan: Plan, monitor: Monitor, start: Arrays) -> None:
-        self.engine = engine
-        self.plan = plan
         self.monitor = monitor
         self.start = start
         self.current = start
         """State at the sweep's current position, [B, *shape]."""
+        self._checkpoints: dict[int, Arrays] = {}
+        self.begin(engine, plan)
+
+    def begin(self, engine: Engine, plan: Plan) -> None:
+        """Take an engine and a plan; those before give back their memory first."""
+        self._segment = self._tape = None
+        self._checkpoints.clear()
+        self.engine, self.plan = engine, plan
+        self.monitor.rolls = plan.rolls
         self._segment = engine.segment(0 if plan.rolls else min(plan.block, plan.steps))
         self._tape = engine.tape(plan.steps) if plan.strategy == "rebuilt" else None
-        self._checkpoints: dict[int, Arrays] = {}
         self._ready = False  # True if everything is as the forward sweep left it
 
     def forward(self, *, keep: bool) -> Iterator[tuple[int, int, Any]]:
