@@ -55,6 +55,7 @@ def choose(form: str, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
             monkeypatch.setattr(forms, name, lanes)
     monkeypatch.setattr(kernels, "MOST_STEPS", SEVERAL if in_several else 1)
     monkeypatch.setattr(kernels, "MOST_LINES", 10**6)
+    monkeypatch.setattr(kernels, "FEWEST_LAUNCHES", 1)
 
     def make(name: str, *given: Any, **options: Any) -> Any:
         seen.append(options["block"] if in_block else options["graph"] == in_several)

@@ -37,6 +37,8 @@ MOST_STEPS = 32
 """Largest number of steps whose loops are written out one after the other in a kernel of a GPU: a power of 2."""
 MOST_LINES = 480
 """Largest number of lines of such a kernel: compiling takes as long as the text."""
+FEWEST_LAUNCHES = 4
+"""Least number of launches in a row that such a kernel is compiled for."""
 
 
 @dataclass(frozen=True)
