@@ -157,12 +157,12 @@ def _make(dtype: np.dtype[Any], shape: tuple[int, ...], element: Element) -> Any
     make = functools.partial(kinds[len(element)], *element, compiler_type(dtype), shape)
     try:
         return make()
-    except RuntimeError as error:
+    except (RuntimeError, MemoryError) as error:
         _require_lack_of_memory(error)
     empty_pool()
     try:
         return make()
-    except RuntimeError as error:
+    except (RuntimeError, MemoryError) as error:
         _require_lack_of_memory(error)
         size = math.prod(shape) * math.prod(element) * dtype.itemsize
         found = f"an array of {size:,} bytes, beside {counters.live_bytes:,} in use"
@@ -172,9 +172,10 @@ def _make(dtype: np.dtype[Any], shape: tuple[int, ...], element: Element) -> Any
         raise DeviceMemoryError(f"memory of {runtime.settings().arch}", "arrays fit", found, remedy) from error
 
 
-def _require_lack_of_memory(error: RuntimeError) -> None:
-    """Raise an error of the compiler again that says nothing of memory."""
-    if not re.search(r"memory|alloc", str(error), re.IGNORECASE):
+def _require_lack_of_memory(error: RuntimeError | MemoryError) -> None:
+    """Raise an error again that does not say so: one by "an illegal memory access" may show in any later call, too."""
+    lack = r"out.of.memory|allocation (\(.*\) )?(has )?failed|failed to allocate"
+    if isinstance(error, RuntimeError) and not re.search(lack, str(error), re.IGNORECASE):
         raise error
 
 

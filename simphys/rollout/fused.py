@@ -112,7 +112,7 @@ class Request:
 
         Errors: `lack`, if there is none.
         """
-        lack.__traceback__ = None  # whose frames hold arrays
+        lack.__traceback__ = lack.__cause__ = lack.__context__ = None  # whose frames hold arrays
         for part in (0.5, 0.75):
             try:
                 return replace(self, memory=int(part * plan.predicted_bytes)).make_plan(needs)

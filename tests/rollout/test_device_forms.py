@@ -53,9 +53,9 @@ def choose(form: str, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
             monkeypatch.setattr(forms, name, 10**9)
         for name in ("LEAST_LANES", "MOST_LANES"):
             monkeypatch.setattr(forms, name, lanes)
-    monkeypatch.setattr(kernels, "MOST_STEPS", SEVERAL if in_several else 1)
-    monkeypatch.setattr(kernels, "MOST_LINES", 10**6)
-    monkeypatch.setattr(kernels, "FEWEST_LAUNCHES", 1)
+    monkeypatch.setattr(forms, "MOST_STEPS", SEVERAL if in_several else 1)
+    monkeypatch.setattr(forms, "MOST_LINES", 10**6)
+    monkeypatch.setattr(forms, "FEWEST_LAUNCHES", 1)
 
     def make(name: str, *given: Any, **options: Any) -> Any:
         seen.append(options["block"] if in_block else options["graph"] == in_several)

@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | a thread a member | at most GPU_SERIAL elements in a step | all steps; a thread goes through all loops |
 | a block a member | small steps, or many members (`choose_lanes`) | all steps; the threads of a block share each loop |
-| launches | everything else | the loops of several steps (`kernels.MOST_STEPS`), over all members |
+| launches | everything else | the loops of several steps (`count_steps`), over all members |
 """
 
 from __future__ import annotations
@@ -24,6 +24,18 @@ BLOCK_MEMBERS = 64
 """Number of members that fill a GPU with blocks, whatever a step costs."""
 LEAST_LANES, MOST_LANES = 32, 128
 """Threads of a block: a power of two between these."""
+MOST_STEPS = 32
+"""Largest number of steps whose loops are written out one after the other in a kernel: a power of two."""
+MOST_LINES = 480
+"""Largest number of lines of such a kernel: compiling takes as long as the text."""
+FEWEST_LAUNCHES = 4
+"""Least number of launches in a row that such a kernel is compiled for."""
+
+
+def count_steps(*, lines: int) -> int:
+    """Count the steps of so many lines that go in a kernel: a power of two, for pieces of a rollout are such, too."""
+    fit = max(MOST_LINES // max(lines, 1), 1)
+    return min(MOST_STEPS, 1 << (fit.bit_length() - 1))
 
 
 def choose_lanes(program: Program, *, work_us: float, members: int) -> int:

@@ -28,17 +28,11 @@ from simphys.substep.text import (
     uses_name,
 )
 
+from . import forms
 from .memory import ARRAY, COUNTS, FINISHED, LAUNCH, ONCE, PROBE, Layout, Variant, require_names
 from .packing import Packing, pack
 from .passes import Pass
 from .registers import Unrolled, unroll
-
-MOST_STEPS = 32
-"""Largest number of steps whose loops are written out one after the other in a kernel of a GPU: a power of 2."""
-MOST_LINES = 480
-"""Largest number of lines of such a kernel: compiling takes as long as the text."""
-FEWEST_LAUNCHES = 4
-"""Least number of launches in a row that such a kernel is compiled for."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +135,7 @@ def build_kernel(
     if variant.lanes:
         return Loops(make(name, body), tuple(parameters), known, relations, packing, through_time=True)
     several = None
-    steps = min(MOST_STEPS, 1 << (max(MOST_LINES // max(len(body), 1), 1).bit_length() - 1))
+    steps = forms.count_steps(lines=len(body))
     if variant.gathers and runtime.settings().on_gpu and steps > 1:
         lines = _repeat(body, range(steps)[::-1] if backward else range(steps))
         several = Several(make(f"{name}_{steps}_steps", lines, graph=True), steps)
@@ -193,16 +187,10 @@ def _time_loop(
     else:
         text.step = [f"for _ in range({ONCE}):", *indent(text.step)]
     step, later = text.step, _loops(run.deferred, layout)
-    everywhere = [*text.before, *step, *text.after, *later]
-    used = {name: offset for name, offset in layout.offsets.items() if uses_name(everywhere, name)}
-    fixed = [f"{name} = {text}" for name, text in used.items() if not uses_name([text], "t")]
-
-    def moving(lines: list[str]) -> list[str]:
-        return [f"{n} = {text}" for n, text in used.items() if uses_name([text], "t") and uses_name(lines, n)]
-
+    fixed = _offsets(layout, [*text.before, *step, *text.after, *later], moving=False)
     time = _time(backward=backward)
-    member = [*fixed, *text.before, *time, *indent([*moving(step), *step]), *text.after]
-    member += expand_time(later, [*time, *indent(moving(later))])
+    member = [*fixed, *text.before, *time, *indent([*_offsets(layout, step, moving=True), *step]), *text.after]
+    member += expand_time(later, [*time, *indent(_offsets(layout, later, moving=True))])
     if runtime.settings().on_gpu:
         member = _note_progress(member, time, backward=backward)
     if not variant.batched:
@@ -225,15 +213,10 @@ def _block_loop(run: Pass, layout: Layout, variant: Variant, *, backward: bool) 
     lanes = variant.lanes
     step = [line for group in run.groups for line in block_lines(group, layout.places, lanes)]
     later = [line for group in run.deferred for line in block_lines(group, layout.places, lanes)]
-    used = {name: offset for name, offset in layout.offsets.items() if uses_name([*step, *later], name)}
-    fixed = [f"{name} = {text}" for name, text in used.items() if not uses_name([text], "t")]
-
-    def moving(lines: list[str]) -> list[str]:
-        return [f"{n} = {text}" for n, text in used.items() if uses_name([text], "t") and uses_name(lines, n)]
-
     time = _time(backward=backward)
-    loop = [*time, *indent([*moving(step), *step])] if step else []
-    member = [*fixed, *loop, *expand_time(later, [*time, *indent(moving(later))])]
+    loop = [*time, *indent([*_offsets(layout, step, moving=True), *step])] if step else []
+    member = [*_offsets(layout, [*step, *later], moving=False), *loop]
+    member += expand_time(later, [*time, *indent(_offsets(layout, later, moving=True))])
     return [
         f"ti.loop_config(block_dim={lanes})",
         f"for y in range({'members * ' if variant.batched else ''}{lanes}):",
@@ -241,6 +224,12 @@ def _block_loop(run: Pass, layout: Layout, variant: Variant, *, backward: bool) 
         f"    lane = y % {lanes}",
         *indent(member),
     ]
+
+
+def _offsets(layout: Layout, lines: list[str], *, moving: bool) -> list[str]:
+    """Write the offsets that some lines use: those that move with time, or those that do not."""
+    used = {name: text for name, text in layout.offsets.items() if uses_name(lines, name)}
+    return [f"{name} = {text}" for name, text in used.items() if uses_name([text], "t") == moving]
 
 
 def _time(*, backward: bool) -> list[str]:

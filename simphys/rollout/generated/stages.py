@@ -15,7 +15,7 @@ from simphys.autograd.kernels import device
 from simphys.simulator import Array, Shape
 from simphys.substep.action import Action, Moment, Slot
 
-from . import kernels
+from . import forms
 from .arrays import copy_elements, to_device
 from .kernels import Loops
 from .memory import ARRAY, Layout
@@ -61,7 +61,7 @@ def count_steps(stages: Sequence[Stage], steps: int) -> int:
     if alone.through_time:
         return max(steps, 1)
     at_once = 1 if alone.several is None else alone.several.steps
-    return at_once if steps >= kernels.FEWEST_LAUNCHES * at_once else 1
+    return at_once if steps >= forms.FEWEST_LAUNCHES * at_once else 1
 
 
 def split_calls(run: Pass, layout: Layout, build: Callable[[Pass], Sequence[Loops]]) -> Iterator[Stage]:
