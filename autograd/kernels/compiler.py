@@ -8,6 +8,7 @@ imports neither, so that a program may set SIMPHYS_COMPILER after it has read wh
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 from collections.abc import Iterator
@@ -52,6 +53,9 @@ def load(name: str) -> Any:
     else:
         module = importlib.import_module(name)
     module.set_logging_level(module.ERROR)
+    # A compiler inspects the frame around each decorated function. At the top of a module that is a frame of importlib,
+    # which is no file, so that `inspect` looks for it among all modules each time: for half the time of some imports.
+    inspect.modulesbyfile.setdefault("<frozen importlib._bootstrap>", "importlib._bootstrap")
     return module
 
 

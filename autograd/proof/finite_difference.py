@@ -16,6 +16,9 @@ import numpy as np
 
 from ..tensor import Array
 
+FEWEST = 4
+"""Number of steps of which one estimate has two neighbours."""
+
 
 class Estimate(NamedTuple):
     """Derivatives [...] and their accuracy."""
@@ -29,22 +32,36 @@ class Estimate(NamedTuple):
     """Largest one-sided difference quotient at the widest step: a bound for the size of the derivative."""
 
 
-def derivative(f: Callable[[float], Array], steps: Array) -> Estimate:
-    """The derivative of f at 0, elementwise, from evaluations at 0, +h and -h for falling `steps` h (at least 4)."""
+def derivative(f: Callable[[float], Array], steps: Array, enough: Callable[[Estimate], bool] | None = None) -> Estimate:
+    """The derivative of f at 0, elementwise, from evaluations at 0, +h and -h for falling `steps` h (at least 4).
+
+    Smaller steps are left out as soon as `enough` returns True for the estimate from those before.
+    """
     with np.errstate(all="ignore"):
         center = f(0.0)
-        sides = np.array([(f(h), f(-h)) for h in steps])
-        h = steps.reshape(-1, *[1] * center.ndim)
-        rise, fall = (sides[:, 0] - center) / h, (center - sides[:, 1]) / h
-        central, bend = (rise + fall) / 2, rise - fall
-        ratio = h[:-1] / h[1:]
-        estimate = (ratio**2 * central[1:] - central[:-1]) / (ratio**2 - 1)
-        jump = abs(ratio * bend[1:] - bend[:-1]) / (ratio - 1)  # the part of `bend` that does not fall with h
-        change = abs(np.diff(estimate, axis=0))
-        spread = np.max([change[:-1], change[1:], jump[1:-1]], axis=0)  # of all estimates with two neighbours
-        spread[~np.isfinite(spread)] = np.inf
-        best = np.argmin(spread, axis=0, keepdims=True)
-        slope = np.maximum(abs(rise[0]), abs(fall[0]))
+        sides: list[tuple[Array, Array]] = []
+        for h in steps:
+            sides.append((f(h), f(-h)))
+            if enough and FEWEST <= len(sides) < len(steps):
+                estimate = _find_plateau(center, np.array(sides), steps[: len(sides)])
+                if enough(estimate):
+                    return estimate
+        return _find_plateau(center, np.array(sides), steps)
+
+
+def _find_plateau(center: Array, sides: Array, steps: Array) -> Estimate:
+    """Estimate the derivative from f(0) and from [f(h), f(-h)] for each step."""
+    h = steps.reshape(-1, *[1] * center.ndim)
+    rise, fall = (sides[:, 0] - center) / h, (center - sides[:, 1]) / h
+    central, bend = (rise + fall) / 2, rise - fall
+    ratio = h[:-1] / h[1:]
+    estimate = (ratio**2 * central[1:] - central[:-1]) / (ratio**2 - 1)
+    jump = abs(ratio * bend[1:] - bend[:-1]) / (ratio - 1)  # the part of `bend` that does not fall with h
+    change = abs(np.diff(estimate, axis=0))
+    spread = np.max([change[:-1], change[1:], jump[1:-1]], axis=0)  # of all estimates with two neighbours
+    spread[~np.isfinite(spread)] = np.inf
+    best = np.argmin(spread, axis=0, keepdims=True)
+    slope = np.maximum(abs(rise[0]), abs(fall[0]))
     return Estimate(
         value=np.take_along_axis(estimate[1:-1], best, axis=0)[0],
         spread=np.take_along_axis(spread, best, axis=0)[0],

@@ -15,13 +15,14 @@ from ..errors import InputError, MissingJvp
 from ..graph import grad
 from ..mode import enable_grad, is_grad_enabled, no_grad
 from ..tensor import Array, Tensor
-from .finite_difference import Estimate, derivative
+from .finite_difference import FEWEST, Estimate, derivative
 from .gradcheck_report import Comparison, Element, GradcheckError, GradcheckReport, Mode, Outcome
 
 EPS = np.geomspace(1e-2, 1e-9, 10)
 """Steps, relative to the input's root mean square: most models are smooth over 1 %; at 1e-9 rounding dominates."""
 
 _DOUBT = 10.0  # a mismatch refutes an adjoint only if it exceeds the spread of the finite differences by this factor
+_ENOUGH = 0.1  # no smaller steps are tried once adjoint and differences agree within this part of the tolerance
 _TINY = 1e-6  # a tangent, by a relative change of the input, is compared at least at this part of the output
 _FLOOR = 1e-3  # a row of the Jacobian is compared at least at this part of the largest row's size, else at noise
 
@@ -38,14 +39,15 @@ def gradcheck(
 ) -> GradcheckReport:
     """Compare the adjoint of fn(*inputs) with central differences for every input that requires a gradient.
 
-    Inputs of size 0 are left out. `full` compares each element of the Jacobian: 2 len(eps) evaluations of fn per input
-    element and a reverse pass per output element. `projected` compares <u, J v> for `repeats` random u of each output
-    and v of each input, of any size. `eps` are falling steps, relative to the input's root mean square. If all
-    Functions of the graph have a jvp, tangents are compared with adjoints, too.
+    Inputs of size 0 are left out. `full` compares each element of the Jacobian: up to 2 len(eps) evaluations of fn per
+    input element and a reverse pass per output element. `projected` compares <u, J v> for `repeats` random u of each
+    output and v of each input, of any size. `eps` are falling steps, relative to the input's root mean square; smaller
+    ones are left out once adjoint and differences agree within a tenth of the tolerance. If all Functions of the graph
+    have a jvp, tangents are compared with adjoints, too.
     Errors: GradcheckError unless the outcome is `passed`; InputError for inputs that are not f64.
     """
     steps = np.asarray(eps, np.float64)
-    if steps.ndim != 1 or len(steps) < 4 or steps[-1] <= 0 or not (np.diff(steps) < 0).all():
+    if steps.ndim != 1 or len(steps) < FEWEST or steps[-1] <= 0 or not (np.diff(steps) < 0).all():
         raise InputError(
             "gradcheck", "eps is a falling series of 4 or more steps", eps, "Pass np.geomspace(1e-2, 1e-9, 10)."
         )
@@ -227,20 +229,27 @@ def _compare(
     """All comparisons of one input: `rows` weigh outputs, `columns` are directions; `gradients` [row, element]."""
     x = problem.inputs[position].data
     size = _size(x)
+    outputs = np.array([row.position for row in rows])
 
     def estimate(direction: Array) -> Estimate:
+        adjoint = size * gradients @ direction.ravel()
+
         def f(h: float) -> Array:
             y = problem.evaluate(position, x + h * size * direction)
             return np.array(
                 [np.vdot(r.array, y[r.position]) if r.element is None else y[r.position][r.element] for r in rows]
             )
 
-        return derivative(f, steps)
+        def enough(found: Estimate) -> bool:
+            scale = _scale(size * gradients, found.value[:, None], found.slope[:, None], outputs)[:, 0]
+            return bool(np.all(np.maximum(abs(adjoint - found.value), found.spread) <= _ENOUGH * tolerance * scale))
+
+        return derivative(f, steps, enough)
 
     estimates = [estimate(column.array) for column in columns]
     value, spread, step, slope = (np.stack(parts, axis=1) for parts in zip(*estimates, strict=True))  # [row, column]
     adjoint = size * gradients @ np.array([column.array.ravel() for column in columns]).T
-    scale = _scale(size * gradients, value, slope, np.array([row.position for row in rows]))
+    scale = _scale(size * gradients, value, slope, outputs)
     error = abs(adjoint - value) / scale
     error[~np.isfinite(error)] = np.inf
     spread = spread / scale

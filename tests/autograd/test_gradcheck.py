@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, tensor
-from simphys.autograd.proof.finite_difference import derivative
+from simphys.autograd.proof.finite_difference import FEWEST, derivative
 from simphys.autograd.proof.gradcheck import (
     EPS,
     GradcheckError,
@@ -264,7 +265,23 @@ def test_projected_evaluates_a_number_of_times_that_does_not_grow_with_the_input
         calls.clear()
         gradcheck(f, leaf(np.linspace(1.0, 2.0, size)), mode="projected", repeats=1)
         counts.append(len(calls))
-    assert counts == [2 * len(EPS) + 2] * 2
+    assert counts == [2 * FEWEST + 2] * 2
+
+
+def test_smaller_steps_are_tried_only_where_the_others_leave_a_doubt() -> None:
+    def count(fn: Any) -> int:
+        calls = []
+
+        def counted(x: Tensor) -> Tensor:
+            calls.append(x)
+            return fn(x)
+
+        with contextlib.suppress(GradcheckError):
+            gradcheck(counted, leaf([0.3]))
+        return len(calls)
+
+    wrong = elementwise(np.sin, lambda x: 1.00001 * np.cos(x))
+    assert count(lambda x: x.sin()) < count(lambda x: (300 * x).sin()) < count(wrong.apply) == 2 * len(EPS) + 2
 
 
 def test_inputs_are_left_as_they_are(xy: tuple[Tensor, Tensor]) -> None:

@@ -144,7 +144,10 @@ def test_a_second_process_takes_the_kernel_from_the_cache_and_a_lost_one_is_comp
 
 
 @quadrants_alone
-def test_two_kernels_of_one_fingerprint_are_an_error_where_this_is_verified(tmp_path: Path) -> None:
+def test_two_kernels_of_one_fingerprint_are_an_error_where_this_is_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "verifying", True)
     config = SimpleNamespace(offline_cache=True, offline_cache_file_path=str(tmp_path))
     program = SimpleNamespace(config=lambda: config)
     stored.store("mark", program, "first")

@@ -16,10 +16,13 @@ def pattern_of(name: str) -> str:
     return ".*".join(map(re.escape, name.split("*")))
 
 
+PLACES = [(name, re.compile(pattern_of(name.removeprefix("!").partition("::")[0]))) for name in NAMES]
+
+
 @functools.cache
 def _patterns(file: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Compile what may wait, and what may not, of the tests of a file: few of all names are those of one."""
-    own = [name for name in NAMES if re.match(pattern_of(name.removeprefix("!").partition("::")[0]), file)]
+    own = [name for name, place in PLACES if place.fullmatch(file)]
     later = [pattern_of(name) for name in own if not name.startswith("!")]
     stays = [pattern_of(name[1:]) for name in own if name.startswith("!")]
     return re.compile("|".join(later) or "$^"), re.compile("|".join(stays) or "$^")

@@ -7,7 +7,6 @@ for a gap of 0 and stores nothing about a miss, so this module searches again.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from simphys.autograd import Tensor, tensor
 from simphys.simulator import Array
@@ -44,6 +43,8 @@ def find_near_misses(model: RigidBodies, state: State, twist: Tensor, states: Ar
     fastest = (first - gaps(begin + short)) / short * model.dt
     found = np.zeros(len(states), bool)
     for c in np.flatnonzero((states == NONE) & approaches & separates & (first < fastest)):
+        from scipy.optimize import minimize_scalar  # which takes longer to load than all of rigid bodies
+
         least = minimize_scalar(
             lambda time, c=c: float(gaps(time)[c]), bounds=(begin, end), method="bounded",
             options={"xatol": PLACES * model.dt},
