@@ -13,7 +13,8 @@ import numpy as np
 from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
-from simphys.simulators.wave import adjoint, advance, curvature, engine, grid_loops, layer, loops
+from simphys.simulators.wave import advance, curvature, layer
+from simphys.simulators.wave.fused import adjoint, engine, grid_loops, loops
 from simphys.simulators.wave.model import Wave
 
 from ..simulators.wave.systems import DX, SMALL_PLANE, Case, case, weighted_sum

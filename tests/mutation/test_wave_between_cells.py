@@ -12,7 +12,8 @@ from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.numerics import cubic
-from simphys.simulators.wave import engine, source, sources_and_receivers
+from simphys.simulators.wave import source
+from simphys.simulators.wave.fused import engine, sources_and_receivers
 from simphys.simulators.wave.model import Wave
 from simphys.substep import per_element
 

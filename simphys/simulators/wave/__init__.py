@@ -1,4 +1,4 @@
-"""The scalar wave equation. Start with step.py, the nested step; engine.py runs the same physics in fused loops."""
+"""The scalar wave equation. Start with step.py, the nested step; fused/ runs the same physics in fused loops."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from simphys.autograd import runtime
 from simphys.rollout.generated import engine_of
 from simphys.simulator import Array, Arrays, Engine
 
-from .engine import WaveEngine
+from .fused.engine import WaveEngine
 from .model import Params, State, Wave
 from .step import step
 

@@ -31,9 +31,9 @@ from simphys.numerics.absorbing import remember
 from simphys.numerics.element import element
 from simphys.simulator import Array
 from simphys.substep import per_element
-from simphys.substep.slab import Slab
 
 from .model import Wave
+from .slab import Slab
 
 
 @element

@@ -15,8 +15,9 @@ from simphys.autograd.errors import InputError
 from simphys.numerics.stencil import ORDERS, second_difference
 from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape
 from simphys.substep import Weights
-from simphys.substep.differences import Terms, first, make_weights, second, stack
-from simphys.substep.slab import Slab
+
+from .differences import Terms, first, make_weights, second, stack
+from .slab import Slab
 
 BOUNDARIES = ("zero", "free", "periodic", "absorbing")
 SOURCES = ("point", "plane_x", "plane_y", "plane_z")

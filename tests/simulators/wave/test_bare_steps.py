@@ -11,8 +11,8 @@ from simphys import rollout as rollouts
 from simphys.autograd import linearize, runtime, tensor
 from simphys.autograd.kernels.alignment import aligned_zeros
 from simphys.rollout import BlowUp
-from simphys.simulators.wave import grid_loops
-from simphys.simulators.wave.grid_loops import GridLoops
+from simphys.simulators.wave.fused import grid_loops
+from simphys.simulators.wave.fused.grid_loops import GridLoops
 from simphys.simulators.wave.model import Wave
 
 from ...helpers.rounding import assert_equal_but_for_rounding

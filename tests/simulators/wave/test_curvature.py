@@ -11,7 +11,7 @@ from simphys.numerics.stencil import first_difference, second_difference
 from simphys.simulators.wave import layer
 from simphys.simulators.wave.curvature import compute_curvature
 from simphys.simulators.wave.model import Wave
-from simphys.substep.slab import Slab
+from simphys.simulators.wave.slab import Slab
 
 from .systems import LINE, PLANE, SMALL_PLANE, SPACE, TORUS, Array, case, tolerance
 

@@ -16,7 +16,7 @@ from simphys import rollout as rollouts
 from simphys.autograd import Tensor, linearize, tensor
 from simphys.autograd.errors import InputError
 from simphys.rollout import Plan, Trajectory
-from simphys.simulators.wave.engine import WaveEngine
+from simphys.simulators.wave.fused.engine import WaveEngine
 from simphys.simulators.wave.model import Wave
 
 from .systems import PLANE, TORUS, Case, assert_same, case, evaluate, weighted_sum

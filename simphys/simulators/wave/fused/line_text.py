@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from .layout import BLOCK
-from .text import indent
+from simphys.substep.text import indent
+
+from ..layout import BLOCK
 
 SHIFT = BLOCK.bit_length() - 1
 """Bits of an index within a block."""

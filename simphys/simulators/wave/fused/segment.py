@@ -11,9 +11,9 @@ from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 from simphys.autograd.kernels.alignment import aligned_zeros
 from simphys.simulator import Array, Arrays, arena
-from simphys.substep.line_text import INDEX
 
 from .grid_loops import GridLoops, Launch
+from .line_text import INDEX
 
 
 class Segment:

@@ -13,8 +13,7 @@ import numpy as np
 from simphys.numerics.boundary import fold
 from simphys.numerics.stencil import first_difference, second_difference
 from simphys.simulator import Array, Shape
-
-from .weighted import Weights
+from simphys.substep.weighted import Weights
 
 Terms = list[tuple[Array, Array]]
 """Columns and weights of each term of sums."""

@@ -9,12 +9,12 @@ import pytest
 
 from simphys.autograd import runtime
 from simphys.numerics.stencil import first_difference, second_difference
-from simphys.substep import lines
-from simphys.substep.layout import Layout
-from simphys.substep.line_text import ALONG, by_entry, by_vector
-from simphys.substep.lines import LineLoop, array_arguments, compile_lines
+from simphys.simulators.wave.fused import lines
+from simphys.simulators.wave.fused.line_text import ALONG, by_entry, by_vector
+from simphys.simulators.wave.fused.lines import LineLoop, array_arguments, compile_lines
+from simphys.simulators.wave.layout import Layout
 
-from ..helpers.rounding import assert_equal_but_for_rounding
+from ....helpers.rounding import assert_equal_but_for_rounding
 
 Array = np.ndarray[Any, Any]
 FORMS = pytest.mark.parametrize("form", [by_entry, by_vector])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from simphys.numerics import absorbing
-from simphys.substep.line_text import ALONG, OWN
-from simphys.substep.lines import LineLoop, first, laplace, second
 
-from . import advance, layer
+from .. import advance, layer
+from .line_text import ALONG, OWN
+from .lines import LineLoop, first, laplace, second
 
 ELEMENTS = (
     advance.leap, advance.adj_leap, advance.jvp_leap, absorbing.remember, absorbing.adj_remember,

@@ -12,8 +12,8 @@ from simphys.rollout.generated import engine_of
 from simphys.simulators.wave.model import Wave
 from simphys.simulators.wave.step import step
 
-from ...mutation.sweep import use_engine
-from .systems import LINE, PLANE, SPACE, TORUS, Array, case, weighted_sum
+from ....mutation.sweep import use_engine
+from ..systems import LINE, PLANE, SPACE, TORUS, Array, case, weighted_sum
 
 STEPS = 5
 MODELS = {"line": LINE, "plane": PLANE, "space": SPACE, "torus": TORUS, "bare": replace(TORUS, sources=(), receivers=0)}

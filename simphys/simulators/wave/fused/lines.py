@@ -15,10 +15,10 @@ from simphys.autograd import runtime
 from simphys.autograd.kernels.launch import Kernel
 from simphys.numerics.stencil import first_difference, second_difference
 from simphys.simulator import Array
+from simphys.substep.text import indent, make_kernel, uses_name
 
-from .layout import BLOCK
+from ..layout import BLOCK
 from .line_text import INDEX, STRIDE, by_entry, by_vector
-from .text import indent, make_kernel, uses_name
 
 SIZES = ("members", "pieces", "lines", "lines2", "blocks", "stride", "own_stride", "line_step", "width")
 """Numbers of lines and blocks, the strides of a layer's axis, and what gives a line's position along that axis."""

@@ -11,7 +11,7 @@ from simphys.autograd import runtime
 from simphys.numerics.boundary import fold
 from simphys.simulator import Array
 
-from .layout import Layout
+from ..layout import Layout
 from .lines import TextLoop, array_arguments, compile_loop
 
 

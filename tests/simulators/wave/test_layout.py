@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simphys.substep.layout import BLOCK, Layout
+from simphys.simulators.wave.layout import BLOCK, Layout
 
 SHAPES = pytest.mark.parametrize("shape", [(1,), (16,), (17,), (5, 15), (3, 4, 33)], ids=str)
 HALOS = pytest.mark.parametrize("halo", [1, 2, 4])

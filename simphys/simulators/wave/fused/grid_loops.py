@@ -11,13 +11,14 @@ import numpy as np
 from simphys.autograd import runtime
 from simphys.autograd.kernels.alignment import aligned_zeros
 from simphys.simulator import Array
-from simphys.substep.halo import bind_fill_halo, is_always_zero
-from simphys.substep.layout import BLOCK, Layout
-from simphys.substep.lines import LineLoop, TextLoop, array_arguments, compile_lines
-from simphys.substep.slab import SlabPlace, place_slab
 
-from . import layer, loops
-from .model import Wave
+from .. import layer
+from ..layout import BLOCK, Layout
+from ..model import Wave
+from ..slab import SlabPlace, place_slab
+from . import loops
+from .halo import bind_fill_halo, is_always_zero
+from .lines import LineLoop, TextLoop, array_arguments, compile_lines
 
 CELL_US = 0.0003
 """Serial cost [us] of a cell in `leap`."""

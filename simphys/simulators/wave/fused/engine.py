@@ -11,10 +11,11 @@ from simphys.autograd.kernels.alignment import aligned_zeros
 from simphys.simulator import Array, Arrays
 from simphys.simulator.array_engine import ArrayEngine
 
-from . import advance, loops
+from .. import advance
+from ..model import Wave
+from . import loops
 from .adjoint import Adjoint
 from .grid_loops import GridLoops, Launch
-from .model import Wave
 from .segment import Segment
 from .sources_and_receivers import SourcesAndReceivers
 from .tape import Tape

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from simphys.autograd import runtime
 from simphys.simulator import Array, Shape
+from simphys.substep.action import Site, build_element
+from simphys.substep.nodes import Node, Nodes, flat_index, functions_of_nodes, loop_over_nodes, node_table
+from simphys.substep.text import indent
 
-from .action import Site, build_element
-from .layout import Layout
+from ..layout import Layout
 from .lines import TextLoop, array_arguments, compile_loop
-from .nodes import Node, Nodes, flat_index, functions_of_nodes, loop_over_nodes, node_table
-from .text import indent
 
 FIELDS = ("field", "factor", "dfield", "dfactor")
 """Arrays in the layout of the grid; those of points are all others."""

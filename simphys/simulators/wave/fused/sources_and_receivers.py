@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from simphys.simulator import Array, Arrays
-from simphys.substep import point_loops
-from simphys.substep.point_loops import PointLoops, Row
 
-from . import source
+from .. import source
+from . import point_loops
 from .grid_loops import GridLoops
+from .point_loops import PointLoops, Row
 from .segment import Segment
 
 
