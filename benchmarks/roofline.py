@@ -55,6 +55,12 @@ def bounds() -> dict[str, Any]:
 
 def multiply_adds() -> float:
     """Measure GFLOP/s of multiply-adds in f32 in registers."""
+    launch, operations = bind_multiply_adds()
+    return operations / fastest(launch, 20) / 1e9
+
+
+def bind_multiply_adds() -> tuple[Callable[[], object], int]:
+    """Make a launch of multiply-adds in f32 in registers; also return their operations."""
     import numpy as np
 
     from simphys.autograd import kernel, runtime
@@ -76,7 +82,7 @@ def multiply_adds() -> float:
             x[2] = (a + b + c + d).sum()
 
     launch = accumulate.bind(np.full(3, 0.5, np.float32), rounds)
-    return 2 * lanes * sums * rounds / fastest(launch, 20) / 1e9
+    return launch, 2 * lanes * sums * rounds
 
 
 def fastest(call: Callable[[], object], repetitions: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from . import compare, machine
+from . import compare, cores, machine
 from .measuring import markdown
 from .workloads.run import NAMES
 
@@ -42,6 +42,8 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if unknown := set(options.workloads) - set(NAMES):
         parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    at_most = ", ".join([f"{name} {factor:.2f}" for name, factor in cores.find_speed_ups(options.most).items()])
+    print(f"Speed-up of {options.most} processes at most: {at_most}.\n")
     for compiler in machine.compilers():
         print(f"### {compiler.capitalize()}, {options.dtype}, gradient ms (minima)\n")
         head = ("workload", *[f"{n} thread{'s' * (n > 1)}" for n in counts(options.most)], "speed-up")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import growth, roofline, threads
+from benchmarks import cores, growth, roofline, threads
 
 
 def test_the_share_of_the_roofline_is_that_of_the_larger_bound(
@@ -38,9 +38,16 @@ def test_the_speed_up_is_that_of_the_fastest_runs(
 ) -> None:
     times = iter([8.0, 5.0, 9.0, 4.0] * 2)  # one and two threads, in two rounds, under each compiler
     monkeypatch.setattr(threads.compare, "run", lambda job: {"grad_min_ms": next(times)})
+    monkeypatch.setattr(cores, "find_speed_ups", lambda processes: {"copies": 0.9 * processes})
     threads.main(["w2", "--most", "2", "--rounds", "2"])
-    assert "| w2 | 8 | 4 | 2.00 |" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "Speed-up of 2 processes at most: copies 1.80." in out and "| w2 | 8 | 4 | 2.00 |" in out
     assert threads.counts(12) == [1, 2, 4, 8, 12] and threads.counts(1) == [1]
+
+
+def test_the_work_of_several_processes_is_compared_with_that_of_one() -> None:
+    found = cores.find_speed_ups(2, seconds=0.01)
+    assert found.keys() == cores.WORK.keys() and all(factor > 0 for factor in found.values())
 
 
 @pytest.mark.parametrize("name", growth.SIDES)
