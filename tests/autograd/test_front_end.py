@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 
 from simphys.autograd import runtime
-from simphys.autograd.kernels import front_end
+from simphys.autograd.kernels import front_end, stored
 from simphys.autograd.kernels.launch import kernel
 from simphys.autograd.kernels.runtime import compiler, ti
+
+
+@pytest.fixture(autouse=True)
+def _runs_for_kernels_in_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "verifying", True)
 
 
 @no_type_check
