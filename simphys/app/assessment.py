@@ -132,7 +132,7 @@ def _judge_before(objective: SceneObjective[Scene]) -> list[Criterion]:
     except InputError as error:
         found, remedy = f"{error.constraint}; found {error.found}", error.remedy
     except optimize.FailedTrial as error:
-        found, remedy = str(error), "Choose other values for unknowns.NAME.start, or lower time.dt."
+        found, remedy = str(error.__cause__ or error), "Choose other values for unknowns.NAME.start, or lower time.dt."
     return [*judge_cheaply(objective), Criterion("sound start", np.nan, "failed", found, remedy)]
 
 

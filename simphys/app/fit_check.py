@@ -66,7 +66,9 @@ def check_fit(scene: Scene) -> FitCheck:
         expected = _expect(objective) if few else ()
     except optimize.FailedTrial as error:
         remedy = "Choose other values for unknowns.NAME.start, or lower time.dt."
-        raise InputError("start of the unknowns", "the motion must be finite", str(error), remedy) from error
+        raise InputError(
+            "start of the unknowns", "the motion must be finite", str(error.__cause__ or error), remedy
+        ) from error
     return FitCheck((*criteria, cost), expected)
 
 

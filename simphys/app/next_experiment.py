@@ -24,7 +24,9 @@ def design_scene(scene: Scene) -> Design:
         return rank_changes(objective, objective.start)
     except optimize.FailedTrial as error:
         remedy = "Choose other values for unknowns.NAME.start, or lower time.dt."
-        raise InputError("start of the unknowns", "the motion must be finite", str(error), remedy) from error
+        raise InputError(
+            "start of the unknowns", "the motion must be finite", str(error.__cause__ or error), remedy
+        ) from error
 
 
 def format_error(value: float) -> str:

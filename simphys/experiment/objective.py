@@ -34,7 +34,7 @@ def as_failed_trial() -> Iterator[None]:
     try:
         yield
     except rollout.BlowUp as error:
-        raise optimize.FailedTrial(str(error)) from error
+        raise optimize.FailedTrial(f"{error.constraint}; found {error.found}.") from error
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from ..simulator.arrays import element_name
 from . import schedule
 from .inputs import Inputs
 from .plan import Plan
+from .stability import advise_step
 from .trajectory import BadValue, BlowUp, find_bad_value
 
 CHECK_PART = 0.01
@@ -134,33 +137,48 @@ class Monitor:
 
 def make_blow_up(inputs: Inputs, found: BadValue, *, step: int, before: Arrays) -> BlowUp:
     """Make the error for a bad value; `before` is the batch member's last sound state, without a batch axis."""
+    member = found.member
     params = {
-        name: values[found.member] if values.ndim > len(inputs.param_shapes[name]) else values
+        name: values[member] if values.ndim > len(inputs.param_shapes[name]) else values
         for name, values in inputs.params.arrays().items()
     }
+    control = None if inputs.control is None else inputs.control.data
+    if control is not None:
+        control = control[(member, 0) if control.ndim > len(inputs.model.control_shape() or ()) + 1 else 0]
+    states = {"at the start": {name: values[member] for name, values in inputs.start().items()}}
+    states["in the state that it had reached"] = before
+    started = step > 0 or bool(np.isfinite(found.value))
     return BlowUp(
         step=step,
         field=found.field,
-        element=found.element if inputs.batch is None else (found.member, *found.element),
+        element=found.element if inputs.batch is None else (member, *found.element),
         value=found.value,
         time=step * inputs.model.dt,
-        cause=_find_cause(inputs.model, params, before, started=step > 0 or bool(np.isfinite(found.value))),
+        cause=partial(_find_cause, inputs.model, params, states, control, started=started),
     )
 
 
-def _find_cause(model: Any, params: Arrays, before: Arrays, *, started: bool) -> str:
-    """Ask the model for cause and remedy; an advice that fails, such as a user's, must not hide the blow-up."""
+def _find_cause(model: Any, params: Arrays, states: dict[str, Arrays], control: Array | None, *, started: bool) -> str:
+    """Find cause and remedy: too long a time step, else what the model says of the last of the states.
+
+    An advice that fails, such as a user's, must not hide the blow-up.
+    """
     if not started:
         return "Correct the start: all its numbers must be finite."
+    with suppress(Exception):  # it needs more of a model than a rollout does
+        if found := advise_step(model, params, states, control):
+            return found
+    *_, before = states.values()
+    general = "Take a smaller time step, or begin with less motion."
     try:
         found = model.advice(params, before)
     except Exception as error:
         reason = f"failed with {type(error).__name__}: {error}"
     else:
         if isinstance(found, str):
-            return found
+            return found or general
         reason = f"returned {found!r}, which is no text"
-    return f"Take a smaller time step, or begin with less motion. (The advice of {type(model).__name__} {reason}.)"
+    return f"{general} (The advice of {type(model).__name__} {reason}.)"
 
 
 class Sweep:

@@ -83,7 +83,14 @@ class BlowUp(InputError, ArithmeticError):
     """Error for a motion that exceeds the finite numbers or a given limit. An optimizer takes it as a failed trial."""
 
     def __init__(
-        self, *, step: int, field: str, element: tuple[int, ...], value: float, time: float, cause: str
+        self,
+        *,
+        step: int,
+        field: str,
+        element: tuple[int, ...],
+        value: float,
+        time: float,
+        cause: str | Callable[[], str],
     ) -> None:
         self.step = step
         """First time step with a bad state."""
@@ -93,7 +100,27 @@ class BlowUp(InputError, ArithmeticError):
         self.value = value
         where = f"{field}[{', '.join(map(str, element))}]"
         found = f"a blow-up at step {step} (t = {time:g} s), first in {where} = {value:g}"
-        super().__init__("rollout", "the motion must stay finite", found, cause)
+        self._cause: str | Callable[[], str] = ""
+        super().__init__("rollout", "the motion must stay finite", found, "")
+        self._cause = cause
+
+    @property
+    def remedy(self) -> str:
+        """Cause and remedy; sought where they are asked for, as those of the failed trials of a search are not."""
+        if not isinstance(self._cause, str):
+            self._cause = self._cause()
+        return self._cause
+
+    @remedy.setter
+    def remedy(self, text: str) -> None:
+        self._cause = text
+
+    def __str__(self) -> str:
+        return str(InputError(self.source, self.constraint, self.found, self.remedy))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        str(self)  # another process gets the text
+        return super().__reduce__()
 
 
 class BadValue(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from simphys.autograd import runtime, tensor
 from simphys.rollout.budget import parse
+from simphys.rollout.stability import require_stable_step
 from simphys.scenefile.control import ControlSection
 from simphys.scenefile.fit_sections import ObservationsSection, OptimizerSection, UnknownSection, ValueSection
 from simphys.scenefile.loss_sections import LossSection
@@ -204,8 +205,9 @@ class Config(Section):
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         """Raise InputError if no sound motion starts with these values; the error names the largest stable time step.
 
-        A simulator without such a limit accepts all.
+        By default, the limits of the time step that the model names decide (`Model.step_limits`).
         """
+        require_stable_step(model, params, state)
 
     def first_state(self, model: Any, params: Any, state: Any) -> Any:
         """Complete the initial state where it depends on parameters."""

@@ -6,5 +6,19 @@ from .contract import Engine, Model, Quantity, Record
 from .events import Event
 from .grids import Grid
 from .markers import Markers
+from .step_limit import StepLimit
 
-__all__ = ["Array", "Arrays", "Bodies", "Engine", "Event", "Grid", "Markers", "Model", "Quantity", "Record", "Shape"]
+__all__ = [
+    "Array",
+    "Arrays",
+    "Bodies",
+    "Engine",
+    "Event",
+    "Grid",
+    "Markers",
+    "Model",
+    "Quantity",
+    "Record",
+    "Shape",
+    "StepLimit",
+]

@@ -32,6 +32,7 @@ from .bodies import Bodies
 from .events import Event
 from .grids import Grid
 from .markers import Markers, mark_nodes
+from .step_limit import StepLimit
 from .summary import describe_field, describe_record
 
 
@@ -229,7 +230,11 @@ def _no_stresses(model: Model, params: Arrays, states: Arrays) -> dict[str, Quan
 
 
 def _no_advice(model: Model, params: Arrays, state: Arrays) -> str:
-    return "Take a smaller time step, or begin with less motion."
+    return ""
+
+
+def _no_limits(model: Model, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
+    return (StepLimit(np.inf, systems=((model, params),)),)
 
 
 @dataclass(frozen=True)
@@ -243,6 +248,7 @@ class Bound:
     advice: Callable[[Any, Arrays, Arrays], str] = _no_advice
     check_state: Callable[[Arrays], None] = _accept
     stresses: Callable[[Any, Arrays, Arrays], dict[str, Quantity]] = _no_stresses
+    step_limits: Callable[[Any, Arrays, Arrays], tuple[StepLimit, ...]] = _no_limits
 
 
 def _unbound(model: Model, *arguments: Any, **options: Any) -> Any:
@@ -292,13 +298,14 @@ class Model(metaclass=ModelType):
         advice: Callable[[Any, Arrays, Arrays], str] = _no_advice,
         check_state: Callable[[Arrays], None] = _accept,
         stresses: Callable[[Any, Arrays, Arrays], dict[str, Quantity]] = _no_stresses,
+        step_limits: Callable[[Any, Arrays, Arrays], tuple[StepLimit, ...]] = _no_limits,
     ) -> None:
         """Give the model its machinery: functions that take the model first, like the methods of the same names.
 
         `check` raises UnphysicalValue for parameters that no engine should see, and `check_state` for states that no
         motion may begin with.
         """
-        cls._bound = Bound(step, engine, check, events, advice, check_state, stresses)
+        cls._bound = Bound(step, engine, check, events, advice, check_state, stresses, step_limits)
 
     @abstractmethod
     def param_shapes(self) -> Mapping[str, Shape]:
@@ -352,8 +359,18 @@ class Model(metaclass=ModelType):
         return self._bound.events(self, params, exact, control)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
-        """Name the probable cause of a blow-up after this last finite state, and a remedy, without a batch axis."""
+        """Name a cause of a blow-up after this last finite state, and a remedy, without a batch axis; '' if unknown.
+
+        It is asked where no limit of the time step explains the blow-up.
+        """
         return self._bound.advice(self, params, state)
+
+    def step_limits(self, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
+        """Return limits of the time step in this state, in closed form, without a batch axis.
+
+        By default there is none, and after a blow-up the tangent of a step tells the largest stable one.
+        """
+        return self._bound.step_limits(self, params, state)
 
     def stresses(self, params: Arrays, states: Arrays) -> dict[str, Quantity]:
         """Compute what bodies, or the links between them, bear in states [rows, *shape], for recordings and pictures.

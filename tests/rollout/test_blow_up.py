@@ -69,8 +69,11 @@ def test_advice_gets_the_member_and_its_last_sound_state(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Pendulums, "advice", advice)
     for mode in ("fused", "nested"):
-        with pytest.raises(BlowUp):
+        with pytest.raises(BlowUp) as caught:
             exploding(3, mode)
+        before = len(seen)
+        assert str(caught.value) == str(caught.value)  # the cause is sought where it is asked for, once
+        assert len(seen) == before + 1
     for params, state in seen:
         assert params["stiffness"].shape == (3,) and params["damping"] == -999 / 0.05
         assert state["rate"].shape == (3,) and 1e17 < abs(state["rate"][2]) < 1e20

@@ -3,9 +3,9 @@
 from simphys.rollout.generated import engine_of
 
 from .model import Elastic, Params, State, check_params
-from .stability import advice
+from .stability import step_limits
 from .step import step
 
 __all__ = ["Elastic", "Params", "State", "step"]
 
-Elastic.bind(step=step, engine=engine_of(step), check=check_params, advice=advice)
+Elastic.bind(step=step, engine=engine_of(step), check=check_params, step_limits=step_limits)

@@ -46,6 +46,6 @@ class ElasticConfig(Config):
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         check_params(params.arrays())
-        stability.require_stable(model, params)
+        super().require_stable(model, params, state)
         if isinstance(self.control, WaveletSection):
             stability.require_resolved(model, params, self.control.frequency)

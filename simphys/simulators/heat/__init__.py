@@ -3,9 +3,9 @@
 from simphys.rollout.generated import engine_of
 
 from .model import Heat, Params, State, check_params
-from .stability import advice
+from .stability import advice, step_limits
 from .step import step
 
 __all__ = ["Heat", "Params", "State", "step"]
 
-Heat.bind(step=step, engine=engine_of(step), check=check_params, advice=advice)
+Heat.bind(step=step, engine=engine_of(step), check=check_params, advice=advice, step_limits=step_limits)

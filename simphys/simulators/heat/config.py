@@ -8,7 +8,7 @@ from typing import Any
 from simphys.scenefile.section import EACH, Fields, Problem
 from simphys.scenefile.sections import Config
 
-from . import scene, stability
+from . import scene
 from .model import Heat
 
 
@@ -33,6 +33,3 @@ class HeatConfig(Config):
 
     def build_model(self) -> Heat:
         return scene.build_model(self)
-
-    def require_stable(self, model: Any, params: Any, state: Any) -> None:
-        stability.require_stable(model, params)

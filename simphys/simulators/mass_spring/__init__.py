@@ -4,12 +4,17 @@ from simphys.rollout.generated import engine_of
 
 from .ground_events import find_events
 from .model import MassSpring, Params, State, check_params
-from .stability import advice
+from .stability import step_limits
 from .step import step
 from .stress import stresses
 
 __all__ = ["MassSpring", "Params", "State", "step"]
 
 MassSpring.bind(
-    step=step, engine=engine_of(step), check=check_params, events=find_events, advice=advice, stresses=stresses
+    step=step,
+    engine=engine_of(step),
+    check=check_params,
+    events=find_events,
+    stresses=stresses,
+    step_limits=step_limits,
 )

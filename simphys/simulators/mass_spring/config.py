@@ -8,8 +8,8 @@ from typing import Any
 from simphys.scenefile.section import EACH, Fields, Problem
 from simphys.scenefile.sections import Config
 
-from . import scene, scene_checks, stability
-from .model import MassSpring
+from . import scene, scene_checks
+from .model import MassSpring, check_params
 
 
 class MassSpringConfig(Config):
@@ -42,4 +42,5 @@ class MassSpringConfig(Config):
         return scene.build_model(self)
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
-        stability.require_stable(model, params, state)
+        check_params({"mass": params.mass.data})
+        super().require_stable(model, params, state)

@@ -11,7 +11,7 @@ from simphys.scenefile.sections import Config
 
 from . import scene
 from .model import Molecular, check_params
-from .stability import count_most, find_stiffest
+from .stability import count_most
 
 
 class MolecularConfig(Config):
@@ -40,11 +40,7 @@ class MolecularConfig(Config):
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         check_params(params.arrays())
-        limit, i, j = find_stiffest(model, params.arrays(), state.arrays())
-        if model.dt > limit:
-            constraint = f"between atoms {i} and {j}, the stiffest pair, steps are stable up to {limit:.4g} s"
-            remedy = f"Set time.dt to {0.1 * limit:.2g} or less, or move the atoms apart."
-            raise InputError("time.dt", constraint, f"{model.dt:g} s", remedy)
+        super().require_stable(model, params, state)
         most = count_most(state.position.data, model.box, model.cutoff + model.skin)
         if most > model.neighbours:
             constraint = f"room for the {most} neighbours of an atom at the start, and some more"

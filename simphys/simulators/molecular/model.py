@@ -12,10 +12,10 @@ import numpy as np
 
 from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
+from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape, StepLimit
 from simphys.simulator.memo import memo
 
-from .stability import count_most, find_stiffest
+from .stability import count_most, step_limits
 from .topology import link, number_molecules
 
 POTENTIALS = ("lennard_jones", "morse")
@@ -194,15 +194,14 @@ class Molecular(Model):
         return Bodies(pinned=np.zeros(self.atoms, dtype=bool), own=self.atoms, links=self.bonds)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
-        """Name a list of neighbours that is full, or the pair that is too stiff for the time step."""
+        """Name a list of neighbours that is full."""
         most = count_most(state["position"], self.box, self.cutoff + self.skin)
         if most > self.neighbours:
             return f"An atom has {most} neighbours within cut-off and skin, and room for {self.neighbours}: raise it."
-        limit, i, j = find_stiffest(self, params, state)
-        return (
-            f"The force between atoms {i} and {j} changes fastest: it requires steps below {limit:.2g} s, "
-            f"and dt is {self.dt:.2g} s. Lower dt, or begin with less motion."
-        )
+        return ""
+
+    def step_limits(self, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
+        return step_limits(self, params, state)
 
 
 def check_params(params: Arrays) -> None:

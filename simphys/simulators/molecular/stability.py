@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from simphys.simulator import Array, Arrays
+from simphys.simulator import Array, Arrays, StepLimit
 
 from .topology import find_lengths
 
@@ -45,8 +45,11 @@ def count_most(position: Array, box: tuple[float, ...], reach: float) -> int:
     return int(tree.query_ball_point(tree.data, reach, return_length=True).max()) - 1
 
 
-def find_stiffest(model: Any, params: Arrays, state: Arrays) -> tuple[float, int, int]:
-    """Find the pair, bond or angle whose force changes fastest: the longest step [s], 2 / omega, and two atoms."""
+def step_limits(model: Any, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
+    """Limit the time step to 2 / omega of the pair, bond or angle whose force changes fastest.
+
+    All neighbours together may allow less: after a blow-up the tangent of a step tells.
+    """
     molecule, inverse = model.molecule, 1 / params["mass"]
     excluded = None if isinstance(molecule, float) else molecule.astype(np.int64)
     distance, i, j = find_nearest(state["position"], model.box, excluded)
@@ -61,7 +64,10 @@ def find_stiffest(model: Any, params: Arrays, state: Arrays) -> tuple[float, int
         rates = params["angle_stiffness"] * (inverse[a] * u**2 + inverse[c] * w**2 + inverse[b] * (u + w) ** 2)
         if rates.max() > rate:
             (i, j), rate = model.angles[rates.argmax(), [0, 2]].tolist(), rates.max()
-    return (2 / float(np.sqrt(rate)) if rate > 0 else np.inf), i, j
+    limit = 2 / float(np.sqrt(rate)) if rate > 0 else np.inf
+    cause = f"the force between atoms {i} and {j}, which changes fastest"
+    together = StepLimit(np.inf, "all forces", "begin with less motion", ((model, params),))
+    return StepLimit(limit, cause, "move the atoms apart"), together
 
 
 def pair_stiffness(model: Any, params: Arrays, r: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from simphys.scenefile.section import EACH, Fields, Problem
 from simphys.scenefile.sections import Config
 
-from . import scene, scene_checks, stability
+from . import scene, scene_checks
 from .model import MPM
 
 
@@ -38,6 +38,3 @@ class MPMConfig(Config):
 
     def build_model(self) -> MPM:
         return scene.build_model(self)
-
-    def require_stable(self, model: Any, params: Any, state: Any) -> None:
-        stability.require_stable(model, params, state)

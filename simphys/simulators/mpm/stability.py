@@ -27,53 +27,29 @@ bound is derived here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays
+from simphys.simulator import Array, Arrays, StepLimit
 from simphys.simulators.mpm.laws import LAWS
 from simphys.simulators.mpm.laws.lame import coefficients
-
-if TYPE_CHECKING:
-    from simphys.simulators.mpm.model import MPM, Params, State
+from simphys.simulators.mpm.model import MPM
 
 
-def require_stable(model: MPM, params: Params, state: State) -> None:
-    """Raise InputError, naming the largest stable time step, if the model's time step exceeds it.
+def step_limits(model: MPM, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
+    """Limit the time step so that it is certainly stable with this material, and that no particle crosses a cell.
 
-    The limit is that of the material with these values. Moreover no particle may cross a grid cell in one step.
+    The bound holds wherever particles are in their cells; the tangent of a step knows but one of these places.
     """
-    limit, particle = largest_stable_dt(model, params.arrays(), state.arrays())
-    if model.dt > limit:
-        constraint = f"the largest time step that is certainly stable with this material is {limit:.4g} s"
-        found = f"{model.dt:g} s; {_name_particle(model, particle)} limits it"
-        remedy = f"Set time.dt to {0.9 * limit:.2g} or less, or make the stiffest material softer or heavier."
-        raise InputError("time.dt", constraint, found, remedy)
-    limit, particle = largest_crossing_dt(model, state.arrays())
-    if model.dt >= limit:
-        constraint = f"no particle may cross a cell in one step, so the time step must be less than {limit:.4g} s"
-        found = f"{model.dt:g} s; {_name_particle(model, particle)} is the fastest"
-        remedy = f"Set time.dt to {0.9 * limit:.2g} or less, or reduce its velocity."
-        raise InputError("time.dt", constraint, found, remedy)
-
-
-def largest_stable_dt(model: MPM, params: Arrays, state: Arrays) -> tuple[float, int]:
-    """Compute the largest certainly stable time step [s] in this state, and the particle that limits it."""
     rate = np.sqrt(stiffness(model, params, state) * params["volume"] / params["mass"]) / model.spacing
-    particle = int(np.argmax(np.where(np.isfinite(rate), rate, np.inf)))
-    fastest = float(rate[particle])
-    if not np.isfinite(fastest):
-        return 0.0, particle
-    return (1 / fastest if fastest > 0 else np.inf), particle
-
-
-def largest_crossing_dt(model: MPM, state: Arrays) -> tuple[float, int]:
-    """Compute the time [s] in which the fastest particle crosses a cell along an axis, and find that particle."""
+    stiffest = int(np.argmax(np.where(np.isfinite(rate), rate, np.inf)))
+    limit = (1 / float(rate[stiffest]) if rate[stiffest] > 0 else np.inf) if np.isfinite(rate[stiffest]) else 0.0
     speed = np.abs(np.asarray(state["velocity"], np.float64)).max(axis=1)
-    particle = int(np.argmax(speed))
-    return (model.spacing / float(speed[particle]) if speed[particle] > 0 else np.inf), particle
+    fastest = int(np.argmax(speed))
+    crossing = model.spacing / float(speed[fastest]) if speed[fastest] > 0 else np.inf
+    return (
+        StepLimit(limit, _name_particle(model, stiffest), "make the stiffest material softer or heavier"),
+        StepLimit(crossing, f"{_name_particle(model, fastest)}, which crosses a cell in it", "reduce its velocity"),
+    )
 
 
 def stiffness(model: MPM, params: Arrays, state: Arrays) -> Array:
@@ -97,22 +73,13 @@ def stiffness(model: MPM, params: Arrays, state: Arrays) -> Array:
 
 def advice(model: MPM, params: Arrays, state: Arrays) -> str:
     """Explain the probable cause of a blow-up after this last finite state, and a remedy."""
-    reasons = []
     if leaves := _describe_leaving(model, state):
-        reasons.append(leaves)
-    limit, particle = largest_stable_dt(model, params, state)
-    if model.dt > limit:
-        reasons.append(
-            f"In this state {_name_particle(model, particle)} is stable only up to a time step of about {limit:.2g} s: "
-            f"use a smaller time.dt than {model.dt:g}."
-        )
+        return leaves
     volume = np.linalg.det(np.asarray(state["deformation"], np.float64))
-    if not reasons and (crushed := int(np.argmin(volume))) >= 0 and volume[crushed] <= 0.05:
+    if volume[crushed := int(np.argmin(volume))] <= 0.05:
         how = "inverted" if volume[crushed] <= 0 else f"compressed to {volume[crushed]:.2g} of its volume"
-        reasons.append(
-            f"{_name_particle(model, crushed).capitalize()} is {how}: use a smaller time.dt, or stiffer material."
-        )
-    return " ".join(reasons) or "Use a smaller time.dt, or slower or softer material."
+        return f"{_name_particle(model, crushed).capitalize()} is {how}: use a smaller time.dt, or stiffer material."
+    return "Use a smaller time.dt, or slower or softer material."
 
 
 def _describe_leaving(model: MPM, state: Arrays) -> str:

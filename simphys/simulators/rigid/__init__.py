@@ -7,6 +7,7 @@ from .events import find_events
 from .joints.joint import WORLD, Joint, Spring
 from .model import Params, RigidBodies, State
 from .shapes import Box, Capsule, Plane, Sphere
+from .stability import step_limits
 from .step import step
 
 __all__ = [
@@ -23,4 +24,4 @@ __all__ = [
     "step",
 ]
 
-RigidBodies.bind(step=step, engine=engine_of(step), check=check_params, events=find_events)
+RigidBodies.bind(step=step, engine=engine_of(step), check=check_params, events=find_events, step_limits=step_limits)

@@ -9,6 +9,7 @@ from simphys.scenefile.section import Fields, Problem
 from simphys.scenefile.sections import Config
 
 from . import scene, scene_checks, sections, stability
+from .checks import check_params
 from .model import RigidBodies
 
 
@@ -35,4 +36,6 @@ class RigidConfig(Config):
         return scene.build_model(self)
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
-        stability.require_stable(model, params, state)
+        check_params(params.arrays())
+        super().require_stable(model, params, state)
+        stability.require_slow(model, state.arrays())

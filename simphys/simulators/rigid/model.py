@@ -14,7 +14,7 @@ from simphys.nn.network import NO_SHAPES
 from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
 from simphys.simulator.arrays import locked
 
-from .checks import COMPLIANT, IMPULSE, check
+from .checks import IMPULSE, check
 from .contacts.candidates import Candidates, find_candidates
 from .joints.joint import Joint, Spring, SpringTable, tabulate_springs
 from .joints.joint_tables import Table, tabulate_constraints, tabulate_free_rows
@@ -293,8 +293,4 @@ class RigidBodies(Model):
         motion = (
             f"Body {body} is the fastest and moves {np.linalg.norm(state['velocity'][body]) * self.dt:.2g} m a step. "
         )
-        if self.law == COMPLIANT or self.springs:
-            stiffness = [np.max(params[name], initial=0.0) for name in ("contact_stiffness", "spring_stiffness")]
-            longest = 2 * np.sqrt(np.min(params["mass"]) / max(*stiffness, 1e-300))
-            return motion + f"Contacts and springs of this stiffness need steps below {longest:.2g} s: reduce dt."
         return motion + "Check the motors and the masses, or reduce dt."

@@ -38,29 +38,24 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.numerics.finite import finite
-from simphys.simulator import Array, Arrays
+from simphys.simulator import Array, Arrays, StepLimit
 
-from .checks import COMPLIANT, check_params
+from .checks import COMPLIANT
 from .linearised import ContactGroup, LinearisedStart, Term
 from .shapes import Box, Shape
 
 if TYPE_CHECKING:
-    from .model import Params, RigidBodies, State
+    from .model import RigidBodies
 
 
-def require_stable(model: RigidBodies, params: Params, state: State) -> None:
-    """Raise InputError if the time step exceeds the largest stable one, or if approaching bodies are too fast."""
-    check_params(params.arrays())
-    limit, limiting = largest_stable_dt(model, params.arrays(), state.arrays())
-    if limiting:
-        constraint = f"the largest stable time step of this scene is {limit:.4g} s"
-        other = (
-            "raise simulator.slip_speed" if limiting.startswith("friction") else "soften or damp less what limits it"
-        )
-        remedy = f"Set time.dt to {0.9 * limit:.2g} or less, or {other}."
-        raise InputError("time.dt", constraint, f"{model.dt:g} s; the {limiting} limits it", remedy)
-    if model.law == COMPLIANT:
-        _require_slow(model, _to_float64(state.arrays()))
+def step_limits(model: RigidBodies, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
+    """Limit the time step by springs, joints and, under the compliant law, contacts that are still to come.
+
+    The tangent of a step at the start sees none of those, and the derivatives of impacts instead.
+    """
+    limit, limiting = largest_stable_dt(model, params, state)
+    other = "raise simulator.slip_speed" if limiting.startswith("friction") else "soften or damp less what limits it"
+    return (StepLimit(limit, f"the {limiting}", other),) if limiting else ()
 
 
 def largest_stable_dt(model: RigidBodies, params: Arrays, state: Arrays) -> tuple[float, str]:
@@ -129,7 +124,11 @@ def _weight(term: Term, h: float) -> Array:
     return 2 * h * term.damping + h * h * term.stiffness
 
 
-def _require_slow(model: RigidBodies, state: Arrays) -> None:
+def require_slow(model: RigidBodies, fields: Arrays) -> None:
+    """Raise InputError if bodies approach each other so fast that they could be found on each other's far sides."""
+    if model.law != COMPLIANT:
+        return
+    state = _to_float64(fields)
     for a, b in model.pairs:
         offset, velocity = state["position"][a] - state["position"][b], state["velocity"][a] - state["velocity"][b]
         speed, thick = float(np.linalg.norm(velocity)), _half_thickness(model.shapes[a], model.shapes[b])

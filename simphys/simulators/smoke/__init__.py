@@ -3,8 +3,9 @@
 from simphys.rollout.generated import engine_of
 
 from .model import Params, Smoke, State
+from .stability import step_limits
 from .step import step
 
 __all__ = ["Params", "Smoke", "State", "step"]
 
-Smoke.bind(step=step, engine=engine_of(step))
+Smoke.bind(step=step, engine=engine_of(step), step_limits=step_limits)

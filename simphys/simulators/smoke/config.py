@@ -9,7 +9,7 @@ from simphys.autograd import tensor
 from simphys.scenefile.section import EACH, Fields, Problem
 from simphys.scenefile.sections import Config
 
-from . import outline, scene, scene_checks, stability
+from . import outline, scene, scene_checks
 from .model import Smoke
 
 
@@ -37,9 +37,6 @@ class SmokeConfig(Config):
 
     def build_model(self) -> Smoke:
         return scene.build_model(self)
-
-    def require_stable(self, model: Any, params: Any, state: Any) -> None:
-        stability.require_stable(model, params)
 
     def design(self) -> outline.Design | None:
         """Build the outline of an obstacle."""

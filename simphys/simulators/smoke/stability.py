@@ -11,19 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from simphys.autograd.errors import InputError
-from simphys.simulators.smoke.model import Params, Smoke
+from simphys.simulator import Arrays, StepLimit
+
+from .model import Smoke
 
 
-def require_stable(model: Smoke, params: Params) -> None:
-    """Raise InputError, naming the largest stable time step, if the model's time step exceeds it."""
-    limit = largest_stable_dt(model, float(params.viscosity.data.max()))
-    if model.dt > limit * (1 + 1e-6):
-        constraint = f"the largest stable time step for this viscosity is {limit:.4g} s"
-        remedy = f"Set time.dt to {0.9 * limit:.2g} or less, or take larger cells."
-        raise InputError("time.dt", constraint, f"{model.dt:g} s", remedy)
-
-
-def largest_stable_dt(model: Smoke, viscosity: float) -> float:
-    """Compute the largest time step [s] for which diffusion is stable."""
-    return model.spacing**2 / (2 * model.dim * viscosity) if viscosity > 0 else np.inf
+def step_limits(model: Smoke, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
+    """Limit the time step by the diffusion of velocity."""
+    nu = float(params["viscosity"])
+    limit = model.spacing**2 / (2 * model.dim * nu) if nu > 0 else np.inf
+    return (StepLimit(limit, f"the viscosity, {nu:.4g} m^2/s", "take larger cells"),)

@@ -14,7 +14,7 @@ from simphys.scenefile.sections import Config
 
 from . import scene
 from .model import SPH, check_params
-from .stability import count_most, find_limits, find_nearest
+from .stability import count_most, find_nearest
 
 NEAREST = 0.5
 """Least distance of two particles at the start, in spacings."""
@@ -47,13 +47,7 @@ class SPHConfig(Config):
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         given, position, velocity = params.arrays(), state.position.data, state.velocity.data
         check_params(given)
-        for name, limit in find_limits(model, given, velocity).items():
-            if model.dt > limit:
-                constraint, remedy = (
-                    f"by {name}, steps are stable up to {limit:.4g} s",
-                    f"Set it to {0.8 * limit:.2g} s.",
-                )
-                raise InputError("time.dt", constraint, f"{model.dt:g} s", remedy)
+        super().require_stable(model, params, state)
         distance, i, j = find_nearest(position, model.box)
         if distance < NEAREST * model.spacing:
             constraint = f"particles {i} and {j} must be at least {NEAREST * model.spacing:.3g} m apart, half a spacing"

@@ -10,11 +10,11 @@ import numpy as np
 
 from simphys.autograd import Tensor, runtime
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
+from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape, StepLimit
 from simphys.simulator.memo import memo
 
 from .kernel import strength
-from .stability import advise, find_wall_distance
+from .stability import advise, find_wall_distance, step_limits
 
 
 @dataclass(frozen=True)
@@ -162,6 +162,9 @@ class SPH(Model):
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         return advise(self, params, state)
+
+    def step_limits(self, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
+        return step_limits(self, params, state)
 
 
 def check_params(params: Arrays) -> None:

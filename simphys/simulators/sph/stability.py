@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from simphys.simulator import Array, Arrays
+from simphys.simulator import Array, Arrays, StepLimit
 
 COURANT = 0.4
 """Longest stable step in times of sound through a smoothing length."""
@@ -56,26 +56,21 @@ def find_nearest(position: Array, box: tuple[float, ...]) -> tuple[float, int, i
     return float(distances[i, 1]), i, int(others[i, 1])
 
 
-def find_limits(model: Any, params: Arrays, velocity: Array) -> dict[str, float]:
-    """Find the longest step [s] that each part of the physics allows, by the quantity that decides it."""
+def step_limits(model: Any, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
+    """Limit the time step by the sound and by the viscosity, for particles however dense they come to lie."""
     h, c, mu = model.smoothing, params["sound_speed"], params["viscosity"]
-    fastest = float(np.sqrt((velocity**2).sum(axis=-1)).max())
-    by = {"sound speed": COURANT * h / (float(c) + fastest)}
-    if mu > 0:
-        by["viscosity"] = VISCOUS * h * h * float(params["rest_density"] / mu)
-    return by
+    fastest = float(np.sqrt((np.asarray(state["velocity"], np.float64) ** 2).sum(axis=-1)).max())
+    sound = StepLimit(COURANT * h / (float(c) + fastest), "sound speed", "lower it")
+    viscous = VISCOUS * h * h * float(params["rest_density"] / mu) if mu > 0 else np.inf
+    return sound, StepLimit(viscous, "viscosity", "lower it")
 
 
 def advise(model: Any, params: Arrays, state: Arrays) -> str:
-    """Name a list of neighbours that is full, or the part of the physics that allows the shortest step."""
+    """Name a list of neighbours that is full."""
     position = state["position"]
     if np.isfinite(position).all():
         most = count_most(position, model.box, model.cutoff + model.skin)
         if most > model.neighbours:
             room = f"A particle has {most} neighbours within cut-off and skin, and room for {model.neighbours}"
             return f"{room}: raise `neighbours`."
-    name, limit = min(find_limits(model, params, state["velocity"]).items(), key=lambda item: item[1])
-    return (
-        f"By {name}, steps are stable up to {limit:.2g} s, and dt is {model.dt:.2g} s. "
-        "Lower dt, or raise the sound speed where the density changes by more than a few percent."
-    )
+    return "Lower dt, or raise the sound speed where the density changes by more than a few percent."

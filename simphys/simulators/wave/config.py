@@ -8,7 +8,7 @@ from typing import Any
 from simphys.scenefile.section import EACH, Fields, Problem
 from simphys.scenefile.sections import Config
 
-from . import scene, scene_checks, stability
+from . import scene, scene_checks
 from .model import Wave
 from .receive import receive
 
@@ -36,9 +36,6 @@ class WaveConfig(Config):
 
     def build_model(self) -> Wave:
         return scene.build_model(self)
-
-    def require_stable(self, model: Any, params: Any, state: Any) -> None:
-        stability.require_stable(model, params)
 
     def first_state(self, model: Any, params: Any, state: Any) -> Any:
         """Let the receivers read the start."""

@@ -13,7 +13,7 @@ import numpy as np
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.numerics.stencil import ORDERS, second_difference
-from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape
+from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape, StepLimit
 from simphys.substep import Weights
 
 from .differences import Terms, first, make_weights, second, stack
@@ -221,11 +221,6 @@ class Wave(Model):
         largest = abs(coefficients[0] + 2 * sum([c * (-1) ** k for k, c in enumerate(coefficients) if k]))
         return float(2 * self.spacing / (speed * math.sqrt(self.dim * largest)))
 
-    def advice(self, params: Arrays, state: Arrays) -> str:
-        """Report the stability limit: a wave that blows up has usually exceeded it."""
+    def step_limits(self, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
         fastest = float(params["speed"].max())
-        limit = self.largest_dt(fastest)
-        return (
-            f"At the largest speed, {fastest:.3g} m/s, steps beyond {limit:.3g} s are unstable, and dt is "
-            f"{self.dt:.3g} s. Take a smaller dt, or larger cells."
-        )
+        return (StepLimit(self.largest_dt(fastest), f"the largest speed, {fastest:.4g} m/s", "take larger cells"),)

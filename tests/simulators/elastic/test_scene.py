@@ -120,7 +120,7 @@ def test_matrices_along_an_axis_must_fit_into_memory() -> None:
         (
             {"time": {"dt": 5e-3, "steps": 5}},
             InputError,
-            r"at the largest vp, 800 m/s in cell \[0, 0\], steps are stable up to 0\.001515 s; found 0\.005 s.*"
+            r"is 0\.001515 s, by the largest vp, 800 m/s in cell \[0, 0\]; found 0\.005 s.*"
             r"time\.dt to 0\.0014",
         ),
         (

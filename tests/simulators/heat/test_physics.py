@@ -12,8 +12,8 @@ import pytest
 from simphys.autograd import tensor
 from simphys.autograd.errors import InputError
 from simphys.rollout import rollout
+from simphys.rollout.stability import require_stable_step
 from simphys.simulators.heat import Heat, Params, State
-from simphys.simulators.heat.stability import find_largest_dt, require_stable
 
 from .systems import MODELS, make_system
 
@@ -108,23 +108,22 @@ def test_energy_changes_by_the_sources_alone_in_an_insulated_box(name: str) -> N
 
 def test_steps_beyond_the_limit_are_refused_with_what_limits_them() -> None:
     model = Heat((4, 5), 0.5, 0.01, sides=("fixed", "insulated", "insulated", "insulated"))
-    params, _ = uniform(model, np.zeros(model.cells))
+    params, state = uniform(model, np.zeros(model.cells))
     k = params.conductivity.data.copy()
     k[0, 2] = 7.0
     params = params.replace(conductivity=k)
-    limit, cell = find_largest_dt(model, k, params.heat_capacity.data)
-    assert cell == (0, 2)
-    require_stable(replace(model, dt=limit), params)
-    with pytest.raises(InputError, match=rf"stable up to {limit:.4g} s, which is reached in cell \[0, 2\]"):
-        require_stable(replace(model, dt=1.01 * limit), params)
-    require_stable(replace(model, dt=100 * limit, scheme="implicit"), params)
+    limit = model.step_limits(params.arrays(), state.arrays())[0].dt
+    require_stable_step(replace(model, dt=limit), params, state)
+    with pytest.raises(InputError, match=rf"is {limit:.4g} s, by conductivity 7 .* of cell \[0, 2\]"):
+        require_stable_step(replace(model, dt=1.01 * limit), params, state)
+    require_stable_step(replace(model, dt=100 * limit, scheme="implicit"), params, state)
 
 
 def test_the_limit_is_sharp_for_a_large_uniform_grid() -> None:
     """Beyond the limit of a large insulated grid the alternating wave grows."""
     model = Heat((20, 20), 0.5, 1.0)
-    params, _ = uniform(model, np.zeros(model.cells))
-    limit, _ = find_largest_dt(model, params.conductivity.data, params.heat_capacity.data)
+    params, state = uniform(model, np.zeros(model.cells))
+    limit = model.step_limits(params.arrays(), state.arrays())[0].dt
     checks = (-1.0) ** np.add.outer(np.arange(20), np.arange(20))
     for factor, grows in ((0.99, False), (1.05, True)):
         chosen = replace(model, dt=factor * limit)

@@ -9,10 +9,11 @@ import pytest
 
 from simphys.autograd import tensor
 from simphys.autograd.errors import InputError
+from simphys.rollout.stability import advise_step, require_stable_step
 from simphys.scenefile import from_dict
 from simphys.simulators.mpm import MPM, Params, State
 from simphys.simulators.mpm.config import MPMConfig
-from simphys.simulators.mpm.stability import advice, largest_stable_dt, require_stable
+from simphys.simulators.mpm.stability import advice
 
 MATERIAL = {"young_modulus": 250.0, "poisson_ratio": 0.25}
 """Parameters for which mu = lambda = 100 Pa."""
@@ -71,7 +72,7 @@ def sample(dt: float, position: list[list[float]] | np.ndarray, **state: np.ndar
 
 def limit(position: list[list[float]] | np.ndarray) -> float:
     model, params, state = sample(1.0, position)
-    return largest_stable_dt(model, params.arrays(), state.arrays())[0]
+    return model.step_limits(params.arrays(), state.arrays())[0].dt
 
 
 def test_a_particle_alone_is_stable_up_to_the_limit_and_not_beyond() -> None:
@@ -94,28 +95,28 @@ def test_dense_material_is_unstable_at_one_and_a_half_times_the_limit() -> None:
 
 
 def test_a_scene_beyond_the_limit_is_refused_with_the_particle_that_limits_it() -> None:
-    require_stable(*sample(0.049, [[5.0, 5.0], [6.0, 6.0]]))
+    require_stable_step(*sample(0.049, [[5.0, 5.0], [6.0, 6.0]]))
     model, params, state = sample(0.051, [[5.0, 5.0], [6.0, 6.0]])
     params = params.replace(mass=tensor([2.0, 1.0]))
     with pytest.raises(InputError) as caught:
-        require_stable(model, params, state)
+        require_stable_step(model, params, state)
     assert str(caught.value) == (
-        "time.dt: the largest time step that is certainly stable with this material is 0.05 s; found 0.051 s; particle "
-        "1 (fixed_corotated) limits it. Set time.dt to 0.045 or less, or make the stiffest material softer or heavier."
+        "time.dt: the largest stable time step of this scene is 0.05 s, by particle 1 (fixed_corotated); found 0.051 "
+        "s. Set time.dt to 0.045 or less, or make the stiffest material softer or heavier."
     )
 
 
 def test_values_that_are_not_finite_are_refused() -> None:
     model, params, state = sample(0.01, [[5.0, 5.0], [6.0, 6.0]])
-    with pytest.raises(InputError, match=r"is 0 s; found 0\.01 s; particle 1 "):
-        require_stable(model, params.replace(young_modulus=tensor([250.0, np.nan])), state)
+    with pytest.raises(InputError, match=r"is 0 s, by particle 1 .*; found 0\.01 s"):
+        require_stable_step(model, params.replace(young_modulus=tensor([250.0, np.nan])), state)
 
 
 def test_no_particle_may_cross_a_cell_in_a_step() -> None:
     velocity = np.array([[0.0, 0.0], [-30.0, 10.0]])
-    require_stable(*sample(0.033, [[5.0, 5.0], [6.0, 6.0]], velocity=velocity))
-    with pytest.raises(InputError, match=r"less than 0\.03333 s; found 0\.034 s; particle 1 .* is the fastest"):
-        require_stable(*sample(0.034, [[5.0, 5.0], [6.0, 6.0]], velocity=velocity))
+    require_stable_step(*sample(0.033, [[5.0, 5.0], [6.0, 6.0]], velocity=velocity))
+    with pytest.raises(InputError, match=r"is 0\.03333 s, by particle 1 .*, which crosses a cell.*; found 0\.034 s"):
+        require_stable_step(*sample(0.034, [[5.0, 5.0], [6.0, 6.0]], velocity=velocity))
 
 
 def advice_for(dt: float, position: list[list[float]], **state: np.ndarray) -> str:
@@ -135,10 +136,10 @@ def test_of_particles_that_leave_the_grid_the_first_is_named() -> None:
 
 def test_a_time_step_beyond_the_limit_of_the_present_stretch_is_reported() -> None:
     stretched = np.array([np.diag([1.0, 1.0]), np.diag([0.5, 2.0])])
-    found = advice_for(0.03, [[5.0, 5.0], [6.0, 6.0]], deformation=stretched)
-    assert found == (
-        "In this state particle 1 (fixed_corotated) is stable only up to a time step of about 0.025 s: use a smaller "
-        "time.dt than 0.03."
+    model, params, state = sample(0.03, [[5.0, 5.0], [6.0, 6.0]], deformation=stretched)
+    assert advise_step(model, params.arrays(), {"there": state.arrays()}, None) == (
+        "Lower time.dt below 0.025 s, the largest stable step there, by particle 1 (fixed_corotated), or make the "
+        "stiffest material softer or heavier."
     )
 
 

@@ -12,10 +12,12 @@ from simphys.autograd import tensor
 from simphys.autograd.errors import InputError, UnphysicalValue
 from simphys.experiment.scene import build_scene
 from simphys.rollout import rollout
+from simphys.rollout.stability import require_stable_step
 from simphys.scenefile import from_dict
 from simphys.simulator import Array
 from simphys.simulators.rigid import WORLD, Box, Capsule, Joint, Plane, RigidBodies, Sphere, Spring
-from simphys.simulators.rigid.stability import largest_stable_dt, require_stable
+from simphys.simulators.rigid.checks import check_params
+from simphys.simulators.rigid.stability import largest_stable_dt, require_slow
 
 from .systems import GRAVITY, System, system
 from .test_scene import sections
@@ -53,6 +55,13 @@ def spring_between(damping: float) -> System:
 def rotation(anchor: tuple[float, float], angle: float) -> Array:
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, -s], [s, c]]) @ anchor
+
+
+def require_stable(model: RigidBodies, params: Any, state: Any) -> None:
+    """Do what a scene does."""
+    check_params(params.arrays())
+    require_stable_step(model, params, state)
+    require_slow(model, state.arrays())
 
 
 @pytest.mark.parametrize("damping", [0.0, 5.0])
@@ -216,11 +225,11 @@ def test_a_step_beyond_the_limit_is_refused_and_the_limiting_term_is_named() -> 
     with pytest.raises(InputError) as caught:
         require_stable(replace(model, dt=0.1), params, state)
     assert str(caught.value) == (
-        "time.dt: the largest stable time step of this scene is 0.08479 s; found 0.1 s; the spring 0 limits it. Set "
+        "time.dt: the largest stable time step of this scene is 0.08479 s, by the spring 0; found 0.1 s. Set "
         "time.dt to 0.076 or less, or soften or damp less what limits it."
     )
     require_stable(replace(model, dt=0.084), params, state)
-    with pytest.raises(InputError, match="value that is not finite limits it"):
+    with pytest.raises(InputError, match="by the value that is not finite"):
         require_stable(model, params.replace(spring_stiffness=tensor([np.nan])), state)
     with pytest.raises(UnphysicalValue, match="mass: positive"):
         require_stable(model, params.replace(mass=tensor([-1.0, 2.0])), state)
@@ -238,7 +247,7 @@ def test_a_scene_is_refused_as_it_is_loaded_and_a_search_at_its_start() -> None:
     term = {"terms": [{"kind": "final_state", "nodes": [1], "target": [0.2, 0.5]}]}
     scene = build_scene(from_dict(sections(springs=[spring], unknowns=unknown, loss=term)))
     objective = scene.objective()
-    with pytest.raises(InputError, match="the spring 0 limits it"):
+    with pytest.raises(InputError, match="by the spring 0"):
         objective.scene_at(objective.start).require_stable()
     with pytest.raises(InputError, match="largest stable time step"):
         build_scene(from_dict(sections(springs=[{**spring, "stiffness": 1e5}])))

@@ -189,5 +189,5 @@ def test_a_time_step_beyond_the_limit_is_reported() -> None:
     with pytest.raises(InputError) as caught:
         build_scene(from_dict(pond(time={"dt": 1.01 * limit})))
     assert str(caught.value).startswith(
-        f"time.dt: the largest time step that is stable at this speed, 2 m/s, is {limit:.4g} s"
+        f"time.dt: the largest stable time step of this scene is {limit:.4g} s, by the largest speed, 2 m/s"
     )

@@ -35,4 +35,5 @@ class ShallowConfig(Config):
         return scene.build_model(self)
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
-        stability.require_stable(model, params, state)
+        stability.require_wet(params, state)
+        super().require_stable(model, params, state)

@@ -12,38 +12,31 @@ g sum h |grad eta|^2. Friction only damps. Sources: Wicker and Skamarock 2002; A
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from simphys.autograd.errors import InputError
-from simphys.simulator import Arrays
+from simphys.simulator import Arrays, StepLimit
 
-if TYPE_CHECKING:
-    from .model import Params, ShallowWater, State
+from .model import Params, ShallowWater, State
 
 
-def require_stable(model: ShallowWater, params: Params, state: State) -> None:
-    """Raise InputError if a cell is dry initially, or if the time step exceeds the stability limit."""
+def require_wet(params: Params, state: State) -> None:
+    """Raise InputError if a cell is dry initially."""
     cell, least = shallowest(params.arrays(), state.arrays())
     if least <= 0:
         constraint = "every cell has water: depth + elevation is positive"
         remedy = "Deepen the bottom there: the equations do not cover dry cells."
         raise InputError("medium.depth", constraint, f"{least:.3g} m in cell {cell}", remedy)
-    limit = largest_dt(model, params.arrays(), state.arrays())
-    if model.dt > limit:
-        constraint = f"the largest stable time step for this initial state is {limit:.4g} s"
-        remedy = f"Set time.dt to {0.9 * limit:.2g} or less, or use larger cells."
-        raise InputError("time.dt", constraint, f"{model.dt:g} s", remedy)
 
 
-def largest_dt(model: ShallowWater, params: Arrays, state: Arrays) -> float:
-    """Compute the largest time step [s] for which small waves stay bounded, for this state's height and velocity."""
+def step_limits(model: ShallowWater, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
+    """Limit the time step by small waves on this state's height and velocity."""
     height = float(np.max(params["depth"] + state["elevation"]))
     across = tuple(range(1, 1 + model.dim))
     flow = float(np.abs(state["velocity"]).max(axis=across).sum())
     rate = flow + 2 * np.sqrt(model.dim * float(params["gravity"]) * height)
-    return float(np.sqrt(3) * model.spacing / rate)
+    cause = f"waves on water of height {height:.3g} m"
+    return (StepLimit(float(np.sqrt(3) * model.spacing / rate), cause, "use larger cells"),)
 
 
 def shallowest(params: Arrays, state: Arrays) -> tuple[list[int], float]:
@@ -54,13 +47,7 @@ def shallowest(params: Arrays, state: Arrays) -> tuple[list[int], float]:
 
 
 def advice(model: ShallowWater, params: Arrays, state: Arrays) -> str:
-    """Explain the probable cause of a blow-up after this last finite state, and a remedy."""
-    limit = largest_dt(model, params, state)
-    if model.dt > limit:
-        return (
-            f"In this state time steps beyond {limit:.3g} s are unstable, and dt is {model.dt:.3g} s. "
-            "Take a smaller dt."
-        )
+    """Name the cell that has fallen dry, and a remedy."""
     cell, least = shallowest(params, state)
     rest = float(params["depth"][tuple(cell)])
     return (

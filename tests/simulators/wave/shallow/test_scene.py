@@ -95,7 +95,7 @@ def test_a_trough_without_water_is_reported() -> None:
 
 
 def test_a_time_step_beyond_the_largest_one_is_reported() -> None:
-    with pytest.raises(InputError, match=r"the largest stable time step for this initial state is 0\.15\d+ s"):
+    with pytest.raises(InputError, match=r"the largest stable time step of this scene is 0\.15\d+ s"):
         build_scene(from_dict(sections(time={"dt": 0.2, "steps": 5})))
 
 
