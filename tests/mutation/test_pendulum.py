@@ -22,8 +22,9 @@ def part(package: ModuleType, name: str) -> Any:
     return importlib.import_module(f"{package.__name__}.{name}")
 
 
-terms, loads, pairs, acceleration, momentum, midpoint = (
-    part(chain, name) for name in ("terms", "loads", "pairs", "acceleration", "momentum", "midpoint")
+terms, loads, pairs, moments, acceleration, momentum, midpoint, friction = (
+    part(chain, name)
+    for name in ("terms", "loads", "pairs", "moments", "acceleration", "momentum", "midpoint", "friction")
 )
 
 EACH = 2
@@ -37,6 +38,8 @@ EQUIVALENT = {
     "adj_multiply: 0 * x -> x": "the loop sets every element before it adds to it",
     "jvp_weigh: 0 * x -> x": "the loop sets every element",
     "jvp_turn_joints: 0 * v -> v": "the loop sets every element",
+    "find_brake_jacobian: K @ v -> v @ K": "the matrix is symmetric",
+    "find_brake_jacobian: v[i] - take_previous(v, i) -> take_previous(v, i) - v[i]": "the slope of friction is even",
     "adj_midpoint_rate: 0 * guess -> 0": "zeros too",
     "adj_midpoint_rate: 0 * guess -> -(0 * guess)": "zeros too",
 }
@@ -53,23 +56,49 @@ def check(function: Callable[..., Any], *inputs: Tensor) -> None:
 
 def with_acceleration(module: Any) -> None:
     model, params, state = chains.chain(3, dt=0.4)
-    inputs = (*state.tensors(), chains.numbers(3), *params.tensors())
+    inertia = params.length, *chains.moments(model, params)
+    inputs = (*state.tensors(), chains.numbers(3), *inertia, params.gravity, params.tilt)
     check(functools.partial(module.Acceleration.apply, model), *inputs)
+
+
+def with_loads(module: Any) -> None:
+    model, params, state = chains.chain(3, dt=0.4)
+    check(functools.partial(module.TurnJoints.apply, model), state.rate, chains.numbers(3), params.damping)
+
+
+def with_moments(module: Any) -> None:
+    model, params, _ = chains.chain(3)
+    inputs = params.length, params.mass, params.centre, params.inertia
+    check(functools.partial(module.Moments.apply, model), *inputs)
 
 
 def with_momentum(module: Any) -> None:
     model, params, state = chains.chain(3, dt=0.4)
     for function in (module.Momentum, module.Rate):
-        check(functools.partial(function.apply, model), *state.tensors(), params.length, params.mass)
+        check(functools.partial(function.apply, model), *state.tensors(), params.length, *chains.moments(model, params))
 
 
 def with_midpoint(module: Any) -> None:
     model, params, state = chains.chain(3, dt=0.4)
-    given = state.rate, state.angle, chains.numbers(3, 4), chains.numbers(3), *params.tensors()
-    check(lambda *x: module.MidpointRate.apply(model, *x, 0.2, math.nan), *given)
+    inertia = params.length, *chains.moments(model, params)
+    given = state.rate, state.angle, chains.numbers(3, 4), chains.numbers(3), *inertia, params.gravity, params.tilt
+    check(lambda *x: module.MidpointRate.apply(model, *x, 0.2, math.nan), *given, params.damping)
 
 
-CHECKS = {"acceleration": with_acceleration, "momentum": with_momentum, "midpoint": with_midpoint}
+def with_friction(module: Any) -> None:
+    model, params, state = chains.chain(3, friction=True)
+    rubbing = chains.friction_of(params)
+    check(functools.partial(module.SlowDown.apply, model), state.rate, *rubbing)
+    given = state.angle, chains.numbers(3), params.length, *chains.moments(model, params), *rubbing
+    check(lambda *x: module.BrakedRate.apply(model, *x, 0.02, math.nan), *given)
+
+
+CHECKS = {
+    "acceleration": with_acceleration,
+    "loads": with_loads,
+    "momentum": with_momentum,
+    "midpoint": with_midpoint,
+}
 
 
 def each_of(*names: str) -> Check:
@@ -87,12 +116,14 @@ sweep_of = functools.partial(Sweep, errors=ALSO, equivalent=EQUIVALENT)
 of_package = functools.partial(sweep_of, package=chain)
 
 OF_CHAIN = [
-    of_package(terms, RULES, each_of("acceleration")),
-    of_package(loads, RULES, each_of("acceleration")),
-    of_package(pairs, RULES, each_of("acceleration")),
+    of_package(terms, RULES, each_of("acceleration", "loads")),
+    of_package(loads, RULES, each_of("acceleration", "loads")),
+    of_package(pairs, RULES, each_of("acceleration", "momentum")),
+    sweep_of(moments, RULES, with_moments),
     sweep_of(acceleration, RULES, with_acceleration),
     sweep_of(momentum, RULES, with_momentum),
     sweep_of(midpoint, (*RULES, "find_rate_jacobian"), with_midpoint),
+    sweep_of(friction, (*RULES, "find_brake_jacobian"), with_friction),
 ]
 
 

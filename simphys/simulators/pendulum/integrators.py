@@ -8,8 +8,10 @@ import numpy as np
 
 from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.errors import InputError
+from simphys.numerics.drift import drift
 from simphys.simulator import Arrays
 from simphys.simulator.physical import require_positive
+from simphys.substep import per_element
 
 INTEGRATORS = ("rk4", "variational")
 
@@ -19,18 +21,24 @@ step and follows the slope of the stage before."""
 WEIGHTS = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
 """Weights of the stages' slopes in the step."""
 
+Follow = per_element(drift, own={"x": "value", "v": "slope"}, constant={"e": "time"}, results={"value": "x"})
+"""Value [n] after it has followed a slope [n] for a time."""
+
 Slopes = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 def rk4(slopes: Slopes, x: Tensor, v: Tensor, h: float) -> tuple[Tensor, Tensor]:
     """Advance d(x, v)/dt = slopes(x, v) by a step of length h, with order 4 (Kutta 1901)."""
-    y = (x, v)
-    new, k = y, None
-    for stage_node, weight in zip(NODES, WEIGHTS, strict=True):
-        at = y if k is None else (x + stage_node * h * k[0], v + stage_node * h * k[1])
-        k = slopes(*at)
-        new = (new[0] + weight * h * k[0], new[1] + weight * h * k[1])
+    new, k = (x, v), None
+    for node, weight in zip(NODES, WEIGHTS, strict=True):
+        k = slopes(x, v) if k is None else slopes(*advance((x, v), k, node * h))
+        new = advance(new, k, weight * h)
     return new
+
+
+def advance(y: tuple[Tensor, Tensor], slopes: tuple[Tensor, Tensor], time: float) -> tuple[Tensor, Tensor]:
+    """Follow the slopes of two quantities for a time."""
+    return Follow.apply(None, y[0], slopes[0], time), Follow.apply(None, y[1], slopes[1], time)
 
 
 def make_zeros(count: int) -> Tensor:

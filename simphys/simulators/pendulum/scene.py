@@ -37,10 +37,25 @@ class GeometrySection(Section):
 
 
 class MaterialSection(Section):
-    """Properties of the links: mass [kg] at each end, and damping [N m s/rad] of each joint, as a number or a list."""
+    """Properties of links and joints, each a number or a list.
+
+    mass [kg] of each link, and damping [N m s/rad] of each joint.
+    A link is a point mass at its end, unless a chain has a centre, that of mass in parts of the length from the upper
+    joint (a rod has 0.5, the end is 1), or an inertia [kg m^2] about it (a rod has mass length^2 / 12).
+    dry_friction [N m]: of each joint of a chain, Coulomb's, as the torque (2/pi) dry_friction atan(rate /
+    transition_rate) against its rotation. transition_rate [rad/s]: within some of it, dry friction changes its sign;
+    0.1 by default. A published model F atan(100 rate) has dry_friction = pi F / 2 and transition_rate = 0.01.
+    drag [N m s^2/rad^2]: of the air on each link of a chain, as the torque drag |rate| rate against its rotation.
+    These three take time only where one of them is given or unknown.
+    """
 
     mass: Positive | list[Positive] = 1.0
     damping: NonNegative | list[NonNegative] = 0.0
+    centre: float | list[float] | None = None
+    inertia: NonNegative | list[NonNegative] | None = None
+    dry_friction: NonNegative | list[NonNegative] | None = None
+    transition_rate: Positive | list[Positive] | None = None
+    drag: NonNegative | list[NonNegative] | None = None
 
 
 class EnvironmentSection(Section):
@@ -67,6 +82,15 @@ class StateSection(Section):
     rate: list[float] | None = None
 
 
+FRICTION = {"dry_friction": 0.0, "transition_rate": 0.1, "drag": 0.0}
+"""Properties by which a chain has friction, with their values where they are not given."""
+
+OF_LINKS = {"mass": 1.0, "damping": 0.0, "centre": 1.0, "inertia": 0.0}
+"""Likewise, of any chain."""
+
+OF_CHAINS = ("centre", "inertia", *FRICTION)
+"""Properties that a spherical pendulum lacks."""
+
 PERPENDICULAR = 1e-9
 """Largest relative component of the initial rate along the link."""
 
@@ -92,13 +116,10 @@ def build_fields(config: Any) -> Fields:
         )
     length = np.atleast_1d(np.array(geometry.length, dtype=float))
     n = len(length)
-    params = {
-        "length": length,
-        "mass": np.broadcast_to(np.array(material.mass, dtype=float), (n,)).copy(),
-        "damping": np.broadcast_to(np.array(material.damping, dtype=float), (n,)).copy(),
-        "gravity": np.array(environment.gravity),
-        "tilt": np.array(environment.tilt),
-    }
+    params = {"length": length, "gravity": np.array(environment.gravity), "tilt": np.array(environment.tilt)}
+    for name, usual in {**OF_LINKS, **(FRICTION if _has_friction(config) else {})}.items():
+        given = getattr(material, name)
+        params[name] = np.full(n, usual if given is None else given, dtype=float)
     start = {
         name: np.zeros(n) if given is None else np.array(given, dtype=float)
         for name, given in (("angle", state.angle), ("rate", state.rate))
@@ -111,7 +132,13 @@ def build_model(config: Any) -> Chain | Spherical:
     dt, integrator = config.time.dt, config.simulator.integrator
     if config.simulator.kind == "spherical":
         return Spherical(dt, integrator)
-    return Chain(np.size(config.geometry.length), dt, integrator)
+    return Chain(np.size(config.geometry.length), dt, integrator, _has_friction(config))
+
+
+def _has_friction(config: Any) -> bool:
+    """Tell if friction or drag is given, or unknown."""
+    unknown = {each.parameter for each in config.unknowns.values()}
+    return any([name in unknown or getattr(config.material, name) is not None for name in FRICTION])
 
 
 def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
@@ -137,7 +164,9 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
         found.append(Problem(key=("state", "direction"), constraint=constraint, found=state.direction, remedy=remedy))
     if geometry is not None:
         n = np.size(geometry.length)
-        for section, names in ((material, ("mass", "damping")), (state, ("angle", "rate"))):
+        if material is not None:
+            found += _find_massless(material, n)
+        for section, names in ((material, ("mass", "damping", *OF_CHAINS)), (state, ("angle", "rate"))):
             for name in names:
                 value = getattr(section, name, None)
                 if isinstance(value, list) and len(value) != n:
@@ -152,6 +181,16 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     return found
 
 
+def _find_massless(material: MaterialSection, links: int) -> Iterator[Problem]:
+    """Find links without an inertia about their upper joints."""
+    centre = 1.0 if material.centre is None else material.centre
+    inertia = 0.0 if material.inertia is None else material.inertia
+    if {np.size(centre), np.size(inertia)} <= {1, links} and ((np.array(centre) == 0) & (np.array(inertia) == 0)).any():
+        constraint = "a link whose centre of mass is in its joint needs an inertia"
+        remedy = "Move its centre of mass, or give it a material.inertia."
+        yield Problem(key=("material", "centre"), constraint=constraint, found=centre, remedy=remedy)
+
+
 def _check_spherical(
     geometry: GeometrySection | None,
     material: MaterialSection | None,
@@ -164,6 +203,11 @@ def _check_spherical(
             if isinstance(value, list):
                 constraint = "a spherical pendulum takes a number"
                 yield Problem(key=(name, each), constraint=constraint, found=value, remedy="Give one number.")
+    for each in OF_CHAINS:
+        value = getattr(material, each, None)
+        if value is not None:
+            constraint, remedy = "belongs to a chain", "Remove it, or give a chain of one link."
+            yield Problem(key=("material", each), constraint=constraint, found=value, remedy=remedy)
     if environment is not None and environment.tilt:
         constraint, remedy = "only a chain has a tilt", "Give gravity as a vector."
         yield Problem(key=("environment", "tilt"), constraint=constraint, found=environment.tilt, remedy=remedy)

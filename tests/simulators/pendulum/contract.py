@@ -30,15 +30,15 @@ def build(
 
 
 def cases(name: str = "", **options: Any) -> list[Case]:
-    """Make a case for each kind and integrator."""
+    """Make a case for each kind, with friction or without, and integrator."""
     case = {key: options.pop(key) for key in tuple(options) if key in Case.__dataclass_fields__}
     return [
         Case(
             f"{kind}, {integrator}{name}",
-            functools.partial(build, kind, integrator, steps=case.get("steps", STEPS), **options),
+            functools.partial(build, kind.split()[0], integrator, steps=case.get("steps", STEPS), **options, **more),
             **{"steps": STEPS, **case},
         )
-        for kind in ("chain", "spherical")
+        for kind, more in {"chain": {}, "chain with friction": {"friction": True}, "spherical": {}}.items()
         for integrator in ("rk4", "variational")
     ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from simphys.autograd.errors import UnphysicalValue
 from simphys.rollout import Mode, rollout
 from simphys.rollout.trajectory import BlowUp
 from simphys.simulators.pendulum import Chain, Spherical
+from simphys.simulators.pendulum.chain import Params
 
 from .chains import chain
 from .sphericals import spherical
@@ -35,7 +38,7 @@ def test_shapes_are_those_of_the_fields() -> None:
 
 def test_a_chain_that_blows_up_names_the_fastest() -> None:
     """Strong damping decays at the rate c / (m l^2) = 1e3 /s, too fast for steps of 0.1 s."""
-    model, params, state = chain(1, dt=0.1, length=1.0, mass=1.0, damping=1e3, rate=1.0)
+    model, params, state = chain(1, dt=0.1, length=1.0, mass=1.0, centre=1.0, inertia=0.0, damping=1e3, rate=1.0)
     with pytest.raises(BlowUp, match=r"fastest.*dt is 0\.1 s"):
         rollout(model, params, state, steps=200)
     assert "decay by damping has a rate of 1e+03 /s" in model.advice(params.arrays(), state.arrays())
@@ -68,6 +71,42 @@ def test_an_unphysical_pendulum_is_reported_and_a_search_goes_on(name: str, unit
             rollout(model, params.replace(**{name: tensor([1.0, value])}), state, steps=1, mode=mode)
         with pytest.raises(UnphysicalValue, match=rf"{name}: positive and finite; found {name} = {value:g} {unit}"):
             rollout(other, its.replace(**{name: tensor(value)}), start, steps=1, mode=mode)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"transition_rate": [0.1, 0.0]},
+            r"transition_rate: positive and finite; found transition_rate\[1\] = 0 rad/s",
+        ),
+        ({"inertia": [0.1, -0.2]}, r"inertia: 0 or more about the centre of mass; found -0.2 kg m\^2"),
+        (
+            {"inertia": 0.0, "centre": [1.0, 0.0]},
+            r"centre: a link has an inertia about its joint",
+        ),
+    ],
+)
+def test_an_unphysical_link_or_joint_is_reported(change: dict[str, Any], message: str) -> None:
+    model, params, state = chain(2, friction=True)
+    with pytest.raises(UnphysicalValue, match=message):
+        rollout(model, params.replace(**change), state, steps=1)
+
+
+def test_a_chain_without_friction_takes_none() -> None:
+    model, params, state = chain(2)
+    with pytest.raises(InputError, match="drag"):
+        rollout(model, params.replace(drag=tensor([0.1, 0.1])), state, steps=1)
+
+
+def test_links_are_point_masses_at_their_ends_by_default() -> None:
+    params = Params(*[tensor(each) for each in ([1.0, 2.0], [1.0, 1.0], [0.0, 0.0], 9.8, 0.0)])
+    assert params.centre.data.tolist() == [1.0, 1.0] and params.inertia.data.tolist() == [0.0, 0.0]
+
+
+def test_friction_that_blows_up_a_step_is_named() -> None:
+    model, params, state = chain(1, dt=0.1, friction=True, dry_friction=5.0, transition_rate=1e-3)
+    assert "decay by damping" in model.advice(params.arrays(), state.arrays())
 
 
 @pytest.mark.parametrize("mode", ["fused", "step", "nested"])

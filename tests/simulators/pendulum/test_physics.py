@@ -18,6 +18,7 @@ from .chains import chain as random_chain
 from .chains import energy
 from .sphericals import spherical as random_spherical
 
+AT_THE_END: dict[str, Any] = {"centre": 1.0, "inertia": 0.0}
 ORDERS = pytest.mark.parametrize(("integrator", "order"), [("rk4", 4), ("variational", 2)])
 
 
@@ -60,10 +61,13 @@ def test_one_link_moves_as_a_pendulum_with_k_and_c_by_its_length_and_mass() -> N
 
 
 @ORDERS
-def test_the_error_of_a_driven_and_damped_chain_falls_with_the_integrators_order(integrator: str, order: int) -> None:
+@pytest.mark.parametrize("friction", [False, True])
+def test_the_error_of_a_driven_and_damped_chain_falls_with_the_integrators_order(
+    integrator: str, order: int, friction: bool
+) -> None:
     end, finals = 0.4, []
     for steps in (16, 32, 64, 128):
-        case = random_chain(3, integrator, dt=end / steps)
+        case = random_chain(3, integrator, dt=end / steps, friction=friction)
         torque = tensor(np.tile([1.0, -2.0, 0.5], (steps, 1)))
         after = run(case, steps, torque).final
         finals.append(np.concatenate([after.angle.data, after.rate.data]))
@@ -71,9 +75,23 @@ def test_the_error_of_a_driven_and_damped_chain_falls_with_the_integrators_order
     assert [a / b for a, b in itertools.pairwise(errors)] == pytest.approx([2.0**order] * 2, rel=0.2)
 
 
+def test_dry_friction_and_drag_slow_a_flywheel_down_as_their_formulas_say() -> None:
+    """Without gravity, J w' = -F takes equal amounts in equal times, and J w' = -a w^2 gives 1 / w the slope a / J."""
+    J, steps = 0.4, 2000
+    still = {"length": 1.0, "mass": 1.0, "centre": 0.0, "inertia": J, "damping": 0.0, "gravity": 0.0, "rate": 3.0}
+    for integrator in ("rk4", "variational"):
+        options: dict[str, Any] = {"dt": 0.001, "friction": True, **still}
+        dry = random_chain(1, integrator, dry_friction=0.2, transition_rate=1e-5, drag=0.0, **options)
+        wet = random_chain(1, integrator, dry_friction=0.0, drag=0.1, **options)
+        assert run(dry, steps).final.rate.data == pytest.approx(3.0 - 0.2 / J * 2.0, abs=1e-4)
+        assert run(wet, steps).final.rate.data == pytest.approx(1 / (1 / 3.0 + 0.1 / J * 2.0), rel=1e-6)
+
+
 def chain_energies(integrator: str, steps: int) -> np.ndarray:
     """Energies of a free double pendulum with large but regular motion, in steps of 0.05 s."""
-    model, params, _ = random_chain(2, integrator, dt=0.05, damping=0.0, length=1.0, mass=1.0, gravity=9.8)
+    model, params, _ = random_chain(
+        2, integrator, dt=0.05, damping=0.0, length=1.0, mass=1.0, gravity=9.8, **AT_THE_END
+    )
     motion = run((model, params, chain.State(tensor([0.9, 1.2]), tensor([0.0, 0.0]))), steps)
     return energy(params, motion.angle.data, motion.rate.data)
 
@@ -90,12 +108,16 @@ def test_without_damping_the_variational_integrator_keeps_the_energy_and_runge_k
 
 
 @pytest.mark.parametrize("integrator", ["rk4", "variational"])
-def test_damping_takes_energy_from_turning_joints_alone(integrator: str) -> None:
-    """Check dE/dt = -sum c_i (v_i - v_{i-1})^2, integrated over the motion by the trapezoidal rule."""
-    model, params, state = random_chain(3, integrator, dt=0.001)
+@pytest.mark.parametrize("friction", [False, True])
+def test_joints_take_energy_where_they_turn_and_the_air_where_links_do(integrator: str, friction: bool) -> None:
+    """Check dE/dt = -sum c_i (v_i - v_{i-1})^2 with further terms, integrated by the trapezoidal rule."""
+    model, params, state = random_chain(3, integrator, dt=0.001, friction=friction)
     motion = run((model, params, state), 1000)
     turns = np.diff(motion.rate.data, prepend=0.0, axis=1)
     power = (params.damping.data * turns**2).sum(axis=1)
+    if friction:
+        rubbed = 2 / np.pi * params.dry_friction.data * np.arctan(turns / params.transition_rate.data) * turns
+        power += (rubbed + params.drag.data * abs(motion.rate.data) ** 3).sum(axis=1)
     lost = np.sum(power[1:] + power[:-1]) / 2 * model.dt
     found = energy(params, motion.angle.data, motion.rate.data)
     assert found[0] - found[-1] == pytest.approx(lost, rel=1e-4)

@@ -23,6 +23,10 @@ def sections(kind: str = "chain", **changed: Any) -> dict[str, Any]:
     return {**made, "geometry": {"length": 1.0}, "state": {"direction": [3.0, 0.0, -4.0]}, **changed}
 
 
+POINT_MASSES = {"centre": [1.0, 1.0], "inertia": [0.0, 0.0]}
+NO_FRICTION: dict[str, Any] = {"dry_friction": [], "transition_rate": [], "drag": []}
+
+
 def values(record: Any) -> dict[str, Any]:
     return {name: each.tolist() for name, each in record.arrays().items()}
 
@@ -31,7 +35,7 @@ def test_defaults_describe_a_chain_at_rest() -> None:
     scene = build_scene(from_dict(sections()))
     assert scene.model == Chain(2, 0.01, "rk4")
     expected = {"length": [1.0, 0.5], "mass": [1.0, 1.0], "damping": [0.0, 0.0], "gravity": 9.81, "tilt": 0.0}
-    assert values(scene.params) == expected
+    assert values(scene.params) == expected | POINT_MASSES | NO_FRICTION
     assert values(scene.state) == {"angle": [0.0, 0.0], "rate": [0.0, 0.0]}
     assert scene.bodies is None and scene.grid is None
 
@@ -47,10 +51,38 @@ def test_all_that_is_given_arrives() -> None:
     scene = build_scene(from_dict(made))
     assert scene.model == Chain(2, 0.01, "variational")
     expected = {"length": [1.0, 0.5], "mass": [2.0, 3.0], "damping": [0.1, 0.1], "gravity": 1.6, "tilt": -0.2}
-    assert values(scene.params) == expected
+    assert values(scene.params) == expected | POINT_MASSES | NO_FRICTION
     assert values(scene.state) == {"angle": [0.1, 0.2], "rate": [0.3, 0.4]}
     torque = scene.control()
     assert torque is not None and torque.shape == (5, 2)
+
+
+def test_links_may_be_rods_and_joints_may_have_friction() -> None:
+    made = sections(
+        material={
+            "centre": 0.5,
+            "inertia": [0.02, 0.01],
+            "dry_friction": [0.3, 0.0],
+            "transition_rate": 0.02,
+            "drag": 0.1,
+        }
+    )
+    scene = build_scene(from_dict(made))
+    assert scene.model == Chain(2, 0.01, "rk4", friction=True)
+    found = values(scene.params)
+    assert found["centre"] == [0.5, 0.5] and found["inertia"] == [0.02, 0.01]
+    assert found["dry_friction"] == [0.3, 0.0] and found["transition_rate"] == [0.02, 0.02]
+    assert found["drag"] == [0.1, 0.1]
+
+
+@pytest.mark.parametrize("parameter", ["dry_friction", "transition_rate", "drag"])
+def test_friction_that_is_given_or_sought_makes_a_chain_with_friction(parameter: str) -> None:
+    given = build_scene(from_dict(sections(material={parameter: 0.2})))
+    sought = build_scene(from_dict(sections(unknowns={"it": {"parameter": parameter, "scale": 1.0}})))
+    for scene in (given, sought):
+        assert scene.model == Chain(2, 0.01, "rk4", friction=True)
+    usual = {"dry_friction": [0.0, 0.0], "transition_rate": [0.1, 0.1], "drag": [0.0, 0.0]}
+    assert {name: values(sought.params)[name] for name in usual} == usual
 
 
 def test_one_length_is_a_chain_of_one() -> None:
@@ -87,6 +119,15 @@ def test_a_start_that_is_sought_stays_on_the_sphere() -> None:
         ("chain", {"material": {"mass": 0.0}}, "material.mass"),
         ("chain", {"material": {"damping": [0.1, 0.1, 0.1]}}, "material.damping: must have 2 elements"),
         ("chain", {"material": {"damping": -0.1}}, "material.damping"),
+        ("chain", {"material": {"dry_friction": [0.1]}}, "material.dry_friction: must have 2 elements"),
+        ("chain", {"material": {"dry_friction": -0.1}}, "material.dry_friction: must be at least 0"),
+        ("chain", {"material": {"transition_rate": 0.0}}, "material.transition_rate: must be greater than 0"),
+        ("chain", {"material": {"drag": -1.0}}, "material.drag: must be at least 0"),
+        ("chain", {"material": {"inertia": -1.0}}, "material.inertia: must be at least 0"),
+        ("chain", {"material": {"centre": [1.0, 0.0]}}, "material.centre: a link whose centre of mass is in its joint"),
+        ("chain", {"values": {"v": {"parameter": "drag", "value": 1.0}}}, "values.v.parameter: must name a parameter"),
+        ("spherical", {"material": {"drag": 0.1}}, "material.drag: belongs to a chain"),
+        ("spherical", {"material": {"centre": 0.5}}, "material.centre: belongs to a chain"),
         ("chain", {"environment": {"gravity": [0.0, 0.0, -9.81]}}, "environment.gravity: a chain takes a number"),
         ("chain", {"state": {"angle": [0.1]}}, "state.angle: must have 2 elements"),
         ("chain", {"state": {"angle": [0.1, float("nan")]}}, "state.angle.1"),

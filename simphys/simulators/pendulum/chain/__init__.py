@@ -2,8 +2,7 @@
 
 from simphys.rollout.generated import engine_of
 
-from ..integrators import check_params
-from .model import Chain, Params, State
+from .model import Chain, Params, State, check_params
 from .step import step
 
 __all__ = ["Chain", "Params", "State", "step"]

@@ -7,12 +7,11 @@ of t_i,
 
     adj_u_i = z_i   adj_c_i = -(v_i - v_{i-1}) z_i   adj_v_i = -c_i z_i + c_{i+1} z_{i+1}
     adj_x_i = -s_i g cos(x_i - e) y_i   adj_e = -sum_i adj_x_i   adj_g = -sum_i s_i sin(x_i - e) y_i
-
-and that of s_i = mu_i L_i goes to mu and L.
 """
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
+from simphys.substep import per_element
 
 from .terms import adj_joint, adj_weight, joint, jvp_joint, jvp_weight, weight
 
@@ -27,31 +26,30 @@ def take_previous(v, i):
 
 
 @element
-def weigh(x, L, mu, g, e):
+def weigh(x, s, g, e):
     f = 0 * x
     for i in range(ti.static(x.n)):
-        f[i] = weight(mu[i] * L[i], g, x[i] - e)
+        f[i] = weight(s[i], g, x[i] - e)
     return f
 
 
 @weigh.adjoint
-def adj_weigh(x, L, mu, g, e, y):
-    adj_x, adj_L, adj_mu, adj_g, adj_e = 0 * x, 0 * x, 0 * x, 0 * g, 0 * e
+def adj_weigh(x, s, g, e, y):
+    adj_x, adj_s, adj_g, adj_e = 0 * x, 0 * x, 0 * g, 0 * e
     for i in range(ti.static(x.n)):
-        adj_s, adj_g_i, adj_x_i = adj_weight(mu[i] * L[i], g, x[i] - e, y[i])
+        adj_s_i, adj_g_i, adj_x_i = adj_weight(s[i], g, x[i] - e, y[i])
         adj_x[i] = adj_x_i
-        adj_L[i] = mu[i] * adj_s
-        adj_mu[i] = L[i] * adj_s
+        adj_s[i] = adj_s_i
         adj_g += adj_g_i
         adj_e -= adj_x_i
-    return adj_x, adj_L, adj_mu, adj_g, adj_e
+    return adj_x, adj_s, adj_g, adj_e
 
 
 @weigh.tangent
-def jvp_weigh(x, L, mu, g, e, dx, dL, dmu, dg, de):
+def jvp_weigh(x, s, g, e, dx, ds, dg, de):
     df = 0 * x
     for i in range(ti.static(x.n)):
-        df[i] = jvp_weight(mu[i] * L[i], g, x[i] - e, dmu[i] * L[i] + mu[i] * dL[i], dg, dx[i] - de)
+        df[i] = jvp_weight(s[i], g, x[i] - e, ds[i], dg, dx[i] - de)
     return df
 
 
@@ -87,3 +85,7 @@ def jvp_turn_joints(v, u, c, dv, du, dc):
     for i in range(1, ti.static(v.n)):
         df[i - 1] = df[i - 1] - jvp_joint(u[i], c[i], v[i] - v[i - 1], du[i], dc[i], dv[i] - dv[i - 1])
     return df
+
+
+TurnJoints = per_element(turn_joints, own={"v": "rate", "u": "torque", "c": "damping"}, results={"load": "v"})
+"""Loads of motors and damping in the joints on the links [n] [N m], at rates [n] and motor torques [n]."""

@@ -6,7 +6,7 @@ discrete Euler-Lagrange equations are
 
     p = M(y) v - k (d(T - V)/dx + F),   p' = M(y) v + k (d(T - V)/dx + F) = 2 M(y) v - p       (both at y, v)
 
-so that v is the root of the residual, with C_ij and S_ij of terms.py at y,
+so that v is the root of the residual, with C_ij and S_ij of terms.py at y, and the loads of loads.py,
 
     R_i = p_i + k loads_i(y, v) - sum_j [ C_ij v_j + k S_ij v_i v_j ]       [kg m^2/s]
 
@@ -29,8 +29,9 @@ from simphys.substep import per_element
 
 from . import linear
 from .loads import adj_turn_joints, adj_weigh, jvp_turn_joints, jvp_weigh, turn_joints, weigh
+from .momentum import INERTIA
 from .pairs import adj_multiply, jvp_multiply, multiply
-from .terms import adj_carry, adj_weight, carry, couple, jvp_carry
+from .terms import adj_weight, couple
 
 MAX_CORRECTIONS = 20
 """Largest number of Newton corrections; four or five are usual."""
@@ -42,21 +43,21 @@ def find_tolerance() -> float:
 
 
 @ti.func
-def find_residual(y, v, p, u, L, mu, c, g, e, k):
-    moved, turned = multiply(y, L, mu, v, v)
-    return p + k * (weigh(y, L, mu, g, e) + turn_joints(v, u, c)) - moved - k * v * turned
+def find_residual(y, v, p, u, L, s, J, g, e, c, k):
+    moved, turned = multiply(y, L, s, J, v, v)
+    return p + k * (weigh(y, s, g, e) + turn_joints(v, u, c)) - moved - k * v * turned
 
 
 @ti.func
-def find_rate_jacobian(y, v, L, mu, c, g, e, k):
+def find_rate_jacobian(y, v, L, s, J, g, e, c, k):
     """Return K = -dR/dv, including the change of the midpoint with v."""
     n = ti.static(y.n)
     K = ti.Matrix.zero(float, n, n)
     for i in range(n):
-        _, _, adj_weight_i = adj_weight(mu[i] * L[i], g, y[i] - e, -k)
-        K_ii = mu[i] * L[i] * L[i] + k * adj_weight_i + k * c[i]
+        _, _, adj_weight_i = adj_weight(s[i], g, y[i] - e, -k)
+        K_ii = J[i] + k * adj_weight_i + k * c[i]
         for j in range(i):
-            C, S = couple(mu[i], L[i], L[j], y[i] - y[j])
+            C, S = couple(s[i], L[j], y[i] - y[j])
             bent, tilted = k * k * C * v[i] * v[j], k * S * (v[i] + v[j])
             K_ii += bent
             K[j, j] = K[j, j] + bent
@@ -71,14 +72,14 @@ def find_rate_jacobian(y, v, L, mu, c, g, e, k):
 
 
 @element
-def midpoint_rate(guess, x, p, u, L, m, c, g, e, k, nan):
-    mu, v = carry(m), guess
+def midpoint_rate(guess, x, p, u, L, s, J, g, e, c, k, nan):
+    v = guess
     status = 1  # 1 while iterating, 0 when converged, 2 when failed
     for _ in range(MAX_CORRECTIONS):
         if status == 1:
             y = x + k * v
-            R = find_residual(y, v, p, u, L, mu, c, g, e, k)
-            correction = linear.eliminate(find_rate_jacobian(y, v, L, mu, c, g, e, k), R)
+            R = find_residual(y, v, p, u, L, s, J, g, e, c, k)
+            correction = linear.eliminate(find_rate_jacobian(y, v, L, s, J, g, e, c, k), R)
             turn = 0 * k
             for i in range(ti.static(x.n)):
                 v[i] = v[i] + correction[i]
@@ -94,23 +95,21 @@ def midpoint_rate(guess, x, p, u, L, m, c, g, e, k, nan):
 
 
 @midpoint_rate.adjoint
-def adj_midpoint_rate(guess, x, p, u, L, m, c, g, e, k, nan, v, adj_v):
-    mu, y = carry(m), x + k * v
-    lam = linear.eliminate(find_rate_jacobian(y, v, L, mu, c, g, e, k).transpose(), adj_v)
-    adj_x, adj_L, adj_mu, adj_g, adj_e = adj_weigh(y, L, mu, g, e, k * lam)
+def adj_midpoint_rate(guess, x, p, u, L, s, J, g, e, c, k, nan, v, adj_v):
+    y = x + k * v
+    lam = linear.eliminate(find_rate_jacobian(y, v, L, s, J, g, e, c, k).transpose(), adj_v)
+    adj_x, adj_s, adj_g, adj_e = adj_weigh(y, s, g, e, k * lam)
     _, adj_u, adj_c = adj_turn_joints(v, u, c, k * lam)
-    adj_x_pairs, adj_L_pairs, adj_mu_pairs, _, _ = adj_multiply(y, L, mu, v, v, -lam, -k * lam * v)
-    adj_m = adj_carry(m, adj_mu + adj_mu_pairs)
-    return 0 * guess, adj_x + adj_x_pairs, lam, adj_u, adj_L + adj_L_pairs, adj_m, adj_c, adj_g, adj_e
+    adj_x_pairs, adj_L, adj_s_pairs, adj_J, _, _ = adj_multiply(y, L, s, J, v, v, -lam, -k * lam * v)
+    return 0 * guess, adj_x + adj_x_pairs, lam, adj_u, adj_L, adj_s + adj_s_pairs, adj_J, adj_g, adj_e, adj_c
 
 
 @midpoint_rate.tangent
-def jvp_midpoint_rate(guess, x, p, u, L, m, c, g, e, k, nan, v, dguess, dx, dp, du, dL, dm, dc, dg, de):
-    mu, dmu, y, still = carry(m), jvp_carry(m, dm), x + k * v, 0 * v
-    moved, turned = jvp_multiply(y, L, mu, v, v, dx, dL, dmu, still, still)
-    df = jvp_weigh(y, L, mu, g, e, dx, dL, dmu, dg, de) + jvp_turn_joints(v, u, c, still, du, dc)
-    dR = dp + k * df - moved - k * v * turned
-    return linear.eliminate(find_rate_jacobian(y, v, L, mu, c, g, e, k), dR)
+def jvp_midpoint_rate(guess, x, p, u, L, s, J, g, e, c, k, nan, v, dguess, dx, dp, du, dL, ds, dJ, dg, de, dc):
+    y, still = x + k * v, 0 * v
+    moved, turned = jvp_multiply(y, L, s, J, v, v, dx, dL, ds, dJ, still, still)
+    df = jvp_weigh(y, s, g, e, dx, ds, dg, de) + jvp_turn_joints(v, u, c, still, du, dc)
+    return linear.eliminate(find_rate_jacobian(y, v, L, s, J, g, e, c, k), dp + k * df - moved - k * v * turned)
 
 
 MidpointRate = per_element(
@@ -120,11 +119,10 @@ MidpointRate = per_element(
         "x": "angle",
         "p": "momentum",
         "u": "torque",
-        "L": "length",
-        "m": "mass",
-        "c": "damping",
+        **INERTIA,
         "g": "gravity",
         "e": "tilt",
+        "c": "damping",
     },
     constant={"k": "half_step", "nan": "nan"},
 )

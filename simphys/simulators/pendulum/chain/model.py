@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
-from simphys.autograd import Tensor
-from simphys.autograd.errors import InputError
-from simphys.simulator import Arrays, Model, Record, Shape
+from simphys.autograd import Tensor, tensor
+from simphys.autograd.errors import InputError, UnphysicalValue
+from simphys.simulator import Array, Arrays, Model, Record, Shape
+from simphys.simulator.physical import require_positive
 
 from ..integrators import advice, require_integrator
 from .markers import ChainMarkers
+
+DEFAULTS = {"centre": 1.0, "inertia": 0.0}
+"""Values of parameters that need not be given, for each link."""
+
+LIKE_LENGTH: Any = None
+"""Stands for the default of a parameter, which has a number for each link."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +30,29 @@ class Params(Record):
     length: Tensor
     """Length of each link, from joint to joint [m], [n]."""
     mass: Tensor
-    """Point mass at the end of each link [kg], [n]."""
+    """Mass of each link [kg], [n]; by default a point mass at its end."""
     damping: Tensor
     """Damping of each joint: torque per rate of rotation [N m s/rad], [n]."""
     gravity: Tensor
     """Gravitational acceleration [m/s^2], []."""
     tilt: Tensor
     """Angle at which a link hangs at rest, which is the direction of gravity [rad], []."""
+    centre: Tensor = LIKE_LENGTH
+    """Centre of mass of each link, in parts of its length from its upper joint [1], [n]; 1, its end, by default."""
+    inertia: Tensor = LIKE_LENGTH
+    """Moment of inertia of each link about its centre of mass [kg m^2], [n]; 0 by default."""
+    dry_friction: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Dry (Coulomb) friction of each joint: torque against its rotation [N m], [n]; [0] without friction, like the next
+    two."""
+    transition_rate: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Rate w within some which dry friction changes its sign, as (2/pi) atan(rate / w) [rad/s], [n]."""
+    drag: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Drag of the air on each link: torque per squared rate of the link, against it [N m s^2/rad^2], [n]."""
+
+    def __post_init__(self) -> None:
+        for name, value in DEFAULTS.items():
+            if getattr(self, name) is LIKE_LENGTH:
+                object.__setattr__(self, name, tensor(np.full(self.length.shape[-1:], value)))
 
 
 @dataclass(frozen=True)
@@ -57,6 +80,8 @@ class Chain(Model):
     integrator: str = "rk4"
     """Integrator. rk4: the classical Runge-Kutta method, of order 4. variational: of order 2; its energy error stays
     bounded for all times without damping and motors."""
+    friction: bool = False
+    """True for dry friction in joints and drag of the air, which take time in each step."""
 
     Params = Params
     State = State
@@ -70,7 +95,12 @@ class Chain(Model):
 
     def param_shapes(self) -> Mapping[str, Shape]:
         n = self.links
-        return {"length": (n,), "mass": (n,), "damping": (n,), "gravity": (), "tilt": ()}
+        return {
+            **dict.fromkeys(("length", "mass", "damping"), (n,)),
+            **dict.fromkeys(("gravity", "tilt"), ()),
+            **dict.fromkeys(("centre", "inertia"), (n,)),
+            **dict.fromkeys(("dry_friction", "transition_rate", "drag"), (n if self.friction else 0,)),
+        }
 
     def state_shapes(self) -> Mapping[str, Shape]:
         return {"angle": (self.links,), "rate": (self.links,)}
@@ -84,7 +114,31 @@ class Chain(Model):
     def advice(self, params: Arrays, state: Arrays) -> str:
         """Compare the time step with the fastest motion of the chain."""
         length, mass = params["length"], params["mass"]
+        inertia = own_inertia(params)
         turns = np.abs(np.diff(state["rate"], prepend=0.0))
-        swing = np.sqrt(np.abs(params["gravity"]) / length * (mass.sum() / mass))
-        fading = params["damping"] / (mass * length**2)
-        return advice(self.dt, turn=float(turns.max()), swing=float(swing.max()), fading=float(fading.max()))
+        swing = np.sqrt(np.abs(params["gravity"]) * length * mass.sum() / inertia)
+        resistance = params["damping"]
+        if self.friction:
+            sticking = 2 / np.pi * np.abs(params["dry_friction"]) / params["transition_rate"]
+            resistance = resistance + sticking + 2 * params["drag"] * np.abs(state["rate"])
+        fading = float((resistance / inertia).max())
+        return advice(self.dt, turn=float(turns.max()), swing=float(swing.max()), fading=fading)
+
+
+def own_inertia(params: Arrays) -> Array:
+    """Compute the inertia of each link about its upper joint, without the links beyond it [kg m^2]."""
+    inertia: Array = params["inertia"] + params["mass"] * (params["centre"] * params["length"]) ** 2
+    return inertia
+
+
+def check_params(params: Arrays) -> None:
+    """Raise UnphysicalValue unless lengths, masses and transition rates are positive, and links have inertia."""
+    require_positive("pendulum", params, {"length": "m", "mass": "kg", "transition_rate": "rad/s"})
+    if not (params["inertia"] >= 0).all():
+        remedy = "Give 0 for a point mass; give an unknown the lower bound 0."
+        found = f"{params['inertia'].min():g} kg m^2"
+        raise UnphysicalValue("pendulum: inertia", "0 or more about the centre of mass", found, remedy)
+    if not (own_inertia(params) > 0).all():
+        remedy = "Move the centre of mass away from the joint, or give the link an inertia."
+        found = "a centre of mass in the joint and an inertia of 0"
+        raise UnphysicalValue("pendulum: centre", "a link has an inertia about its joint", found, remedy)

@@ -12,52 +12,52 @@ from simphys.substep import per_element
 
 from . import linear
 from .pairs import adj_multiply, assemble, jvp_multiply, multiply
-from .terms import adj_carry, carry, jvp_carry
 
 
 @element
-def momentum(x, v, L, m):
-    p, _ = multiply(x, L, carry(m), v, v)
+def momentum(x, v, L, s, J):
+    p, _ = multiply(x, L, s, J, v, v)
     return p
 
 
 @momentum.adjoint
-def adj_momentum(x, v, L, m, y):
-    adj_x, adj_L, adj_mu, adj_v, _ = adj_multiply(x, L, carry(m), v, v, y, 0 * y)
-    return adj_x, adj_v, adj_L, adj_carry(m, adj_mu)
+def adj_momentum(x, v, L, s, J, y):
+    adj_x, adj_L, adj_s, adj_J, adj_v, _ = adj_multiply(x, L, s, J, v, v, y, 0 * y)
+    return adj_x, adj_v, adj_L, adj_s, adj_J
 
 
 @momentum.tangent
-def jvp_momentum(x, v, L, m, dx, dv, dL, dm):
-    dp, _ = jvp_multiply(x, L, carry(m), v, v, dx, dL, jvp_carry(m, dm), dv, dv)
+def jvp_momentum(x, v, L, s, J, dx, dv, dL, ds, dJ):
+    dp, _ = jvp_multiply(x, L, s, J, v, v, dx, dL, ds, dJ, dv, dv)
     return dp
 
 
 @element
-def rate(x, p, L, m):
-    M, _ = assemble(x, L, carry(m), p)
+def rate(x, p, L, s, J):
+    M, _ = assemble(x, L, s, J, p)
     return linear.solve(linear.factor(M), p)
 
 
 @rate.adjoint
-def adj_rate(x, p, L, m, v, adj_v):
-    mu = carry(m)
-    M, _ = assemble(x, L, mu, p)
+def adj_rate(x, p, L, s, J, v, adj_v):
+    M, _ = assemble(x, L, s, J, p)
     y = linear.solve(linear.factor(M), adj_v)
-    adj_x, adj_L, adj_mu, _, _ = adj_multiply(x, L, mu, v, v, -y, 0 * y)
-    return adj_x, y, adj_L, adj_carry(m, adj_mu)
+    adj_x, adj_L, adj_s, adj_J, _, _ = adj_multiply(x, L, s, J, v, v, -y, 0 * y)
+    return adj_x, y, adj_L, adj_s, adj_J
 
 
 @rate.tangent
-def jvp_rate(x, p, L, m, v, dx, dp, dL, dm):
-    mu, still = carry(m), 0 * v
-    M, _ = assemble(x, L, mu, p)
-    moved, _ = jvp_multiply(x, L, mu, v, v, dx, dL, jvp_carry(m, dm), still, still)
+def jvp_rate(x, p, L, s, J, v, dx, dp, dL, ds, dJ):
+    still = 0 * v
+    M, _ = assemble(x, L, s, J, p)
+    moved, _ = jvp_multiply(x, L, s, J, v, v, dx, dL, ds, dJ, still, still)
     return linear.solve(linear.factor(M), dp - moved)
 
 
-Momentum = per_element(momentum, own={"x": "angle", "v": "rate", "L": "length", "m": "mass"})
+INERTIA = {"L": "length", "s": "first_moment", "J": "second_moment"}
+
+Momentum = per_element(momentum, own={"x": "angle", "v": "rate", **INERTIA})
 """Momenta [n] [kg m^2/s] at angle and rate [n]."""
 
-Rate = per_element(rate, own={"x": "angle", "p": "momentum", "L": "length", "m": "mass"})
+Rate = per_element(rate, own={"x": "angle", "p": "momentum", **INERTIA})
 """Rates [n] [rad/s] of given momenta [n] at angle [n]."""

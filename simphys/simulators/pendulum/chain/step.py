@@ -8,8 +8,11 @@ from simphys.autograd import Tensor
 
 from ..integrators import make_zeros, rk4
 from .acceleration import Acceleration
+from .friction import BrakedRate, SlowDown
+from .loads import TurnJoints
 from .midpoint import MidpointRate
 from .model import Chain, Params, State
+from .moments import Moments
 from .momentum import Momentum, Rate
 
 
@@ -18,16 +21,27 @@ def step(model: Chain, params: Params, state: State, torque: Tensor | None = Non
     angle, rate, h = state.angle, state.rate, model.dt
     if torque is None:
         torque = make_zeros(model.links)
+    inertia = params.length, *Moments.apply(model, params.length, params.mass, params.centre, params.inertia)
+    friction = params.dry_friction, params.transition_rate, params.drag
+    gravity = params.gravity, params.tilt
     if model.integrator == "rk4":
 
         def slopes(angle: Tensor, rate: Tensor) -> tuple[Tensor, Tensor]:
-            return rate, Acceleration.apply(model, angle, rate, torque, *params.tensors())
+            load = TurnJoints.apply(model, rate, torque, params.damping)
+            if model.friction:
+                load = load + SlowDown.apply(model, rate, *friction)
+            return rate, Acceleration.apply(model, angle, rate, load, *inertia, *gravity)
 
         return State(*rk4(slopes, angle, rate, h))
-    inertia = params.length, params.mass
     momentum = Momentum.apply(model, angle, rate, *inertia)
-    midpoint_rate = MidpointRate.apply(model, rate, angle, momentum, torque, *params.tensors(), h / 2, math.nan)
+    if model.friction:  # half of it before the step of the motion, half of it after
+        momentum = momentum + h / 2 * SlowDown.apply(model, rate, *friction)
+    midpoint_rate = MidpointRate.apply(
+        model, rate, angle, momentum, torque, *inertia, *gravity, params.damping, h / 2, math.nan
+    )
     middle = angle + h / 2 * midpoint_rate
     momentum = 2 * Momentum.apply(model, middle, midpoint_rate, *inertia) - momentum
     angle = angle + h * midpoint_rate
+    if model.friction:
+        return State(angle, BrakedRate.apply(model, angle, momentum, *inertia, *friction, h / 2, math.nan))
     return State(angle, Rate.apply(model, angle, momentum, *inertia))

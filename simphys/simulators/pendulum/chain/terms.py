@@ -3,18 +3,19 @@
 With angles x_i, rates v_i and d_ij = x_i - x_j, the Lagrangian is
 
     T - V = 1/2 sum_ij C_ij v_i v_j + g sum_i s_i cos(x_i - e)                  [J]
-    C_ij = P_ij cos(d_ij),   P_ij = mu_max(i,j) L_i L_j,   s_i = mu_i L_i,   mu_i = sum_{k >= i} m_k
+    C_ii = J_i,   C_ij = s_max(i,j) L_min(i,j) cos(d_ij)                        (i != j)
 
-L length [m], m mass [kg], g gravity [m/s^2], e tilt [rad]. The mass matrix is M(x) = C. With S_ij = P_ij sin(d_ij) and
-S_ji = -S_ij, S_ij v_i v_j is a term of -d(T - V)/dx_i, and S_ij v_j^2 of M dv/dt, in the equation of link i. Besides,
+L length [m], s and J first and second moment of moments.py [kg m], [kg m^2], g gravity [m/s^2], e tilt [rad]. The mass
+matrix is M(x) = C. With S_ij = s_i L_j sin(d_ij) for i > j and S_ji = -S_ij, S_ij v_i v_j is a term of -d(T - V)/dx_i,
+and S_ij v_j^2 of M dv/dt, in the equation of link i. Besides,
 
     weight(s, g, x)     = -s g sin(x)       a term of d(T - V)/dx_i             [N m]
     joint(u, c, turn)   = u - c turn        motor and damping of joint i, which turns at v_i - v_{i-1}
 
 u motor torque [N m], c damping [N m s/rad]. Joint i exerts its torque on link i, and the opposite one on link i - 1.
-Adjoint of (C, S) for a pair: adj_P = cos(d) adj_C + sin(d) adj_S and adj_d = C adj_S - S adj_C. That of mu_i is
-adj_m_k = sum_{i <= k} adj_mu_i. Source: Goldstein, Poole, Safko, Classical Mechanics, ch. 1 and 2, for point masses at
-sum_{k <= i} L_k (sin x_k, -cos x_k).
+Adjoint of (C, S) for a pair with P = s L: adj_P = cos(d) adj_C + sin(d) adj_S and adj_d = C adj_S - S adj_C. Source:
+Goldstein, Poole, Safko, Classical Mechanics, ch. 1, 2 and 5, for links with centres of mass on the lines through their
+joints.
 """
 
 from simphys.autograd.kernels.runtime import ti
@@ -22,23 +23,23 @@ from simphys.numerics.element import element
 
 
 @element
-def couple(mu, a, b, d):
-    P = mu * a * b
+def couple(s, b, d):
+    P = s * b
     return P * ti.cos(d), P * ti.sin(d)
 
 
 @couple.adjoint
-def adj_couple(mu, a, b, d, adj_C, adj_S):
-    c, s = ti.cos(d), ti.sin(d)
-    adj_P = c * adj_C + s * adj_S
-    return a * b * adj_P, mu * b * adj_P, mu * a * adj_P, mu * a * b * (c * adj_S - s * adj_C)
+def adj_couple(s, b, d, adj_C, adj_S):
+    cosine, sine = ti.cos(d), ti.sin(d)
+    adj_P = cosine * adj_C + sine * adj_S
+    return b * adj_P, s * adj_P, s * b * (cosine * adj_S - sine * adj_C)
 
 
 @couple.tangent
-def jvp_couple(mu, a, b, d, dmu, da, db, dd):
-    c, s = ti.cos(d), ti.sin(d)
-    P, dP = mu * a * b, dmu * a * b + mu * (da * b + a * db)
-    return dP * c - P * s * dd, dP * s + P * c * dd
+def jvp_couple(s, b, d, ds, db, dd):
+    cosine, sine = ti.cos(d), ti.sin(d)
+    P, dP = s * b, ds * b + s * db
+    return dP * cosine - P * sine * dd, dP * sine + P * cosine * dd
 
 
 @element
@@ -70,27 +71,3 @@ def adj_joint(u, c, turn, y):
 @joint.tangent
 def jvp_joint(u, c, turn, du, dc, dturn):
     return du - dc * turn - c * dturn
-
-
-@element
-def carry(m):
-    mu, total = m, 0 * m[0]
-    for back in range(ti.static(m.n)):
-        i = m.n - 1 - back
-        total += m[i]
-        mu[i] = total
-    return mu
-
-
-@carry.adjoint
-def adj_carry(m, adj_mu):
-    adj_m, total = adj_mu, 0 * m[0]
-    for i in range(ti.static(m.n)):
-        total += adj_mu[i]
-        adj_m[i] = total
-    return adj_m
-
-
-@carry.tangent
-def jvp_carry(m, dm):
-    return carry(dm)

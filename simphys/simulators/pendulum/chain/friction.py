@@ -1,0 +1,158 @@
+"""Dry friction of the joints, and drag of the air on the links.
+
+    f_i = t_i - t_{i+1} - a_i |v_i| v_i,   t_i = -(2 / pi) F_i atan((v_i - v_{i-1}) / w_i),   v_{-1} = t_n = 0     [N m]
+
+v rate [rad/s], F dry friction [N m], w transition rate [rad/s], a drag [N m s^2/rad^2]. Dry friction is Coulomb's,
+-F sign(turn), except for rates within some w, where it changes its sign: a joint at rest is damped by 2 F / (pi w), and
+creeps under a torque below F rather than sticks. The air holds a link as if its upper joint were at rest. Adjoint, for
+y = adj_f: with z_i = y_i - y_{i-1}, the adjoint of t_i, and q_i = (2 / pi) F_i / (w_i^2 + turn_i^2) z_i,
+
+    adj_F_i = t_i z_i / F_i     adj_w_i = turn_i q_i     adj_a_i = -|v_i| v_i y_i
+    adj_v_i = -w_i q_i + w_{i+1} q_{i+1} - 2 a_i |v_i| y_i
+
+`braked_rate` is the rate v after the friction of a time k, which begins with momenta p: M(x) v = p + k f(v). Newton's
+method finds it as in midpoint.py, from M(x) v = p on, and its adjoint follows likewise from the implicit function
+theorem for R = p + k f(v) - M(x) v = 0, with K = -dR/dv.
+Source of the smooth sign: Andersson, Soderberg, Bjorklund, Friction models for sliding dry, boundary and mixed
+lubricated contacts, Tribology International 40 (2007), section 2.
+"""
+
+import numpy as np
+
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.element import element
+from simphys.substep import per_element
+
+from . import linear
+from .loads import take_previous
+from .midpoint import MAX_CORRECTIONS, find_tolerance
+from .momentum import INERTIA
+from .pairs import adj_multiply, assemble, jvp_multiply
+
+PER_RIGHT_ANGLE = 2 / np.pi
+
+
+@element
+def rub(F, w, turn):
+    return -PER_RIGHT_ANGLE * F * ti.atan2(turn, w)
+
+
+@rub.adjoint
+def adj_rub(F, w, turn, y):
+    q = PER_RIGHT_ANGLE * F / (w * w + turn * turn) * y
+    return -PER_RIGHT_ANGLE * ti.atan2(turn, w) * y, turn * q, -w * q
+
+
+@rub.tangent
+def jvp_rub(F, w, turn, dF, dw, dturn):
+    q = PER_RIGHT_ANGLE * F / (w * w + turn * turn)
+    return -PER_RIGHT_ANGLE * ti.atan2(turn, w) * dF + q * (turn * dw - w * dturn)
+
+
+@element
+def slow_down(v, F, w, a):
+    f = -a * ti.abs(v) * v
+    for i in range(ti.static(v.n)):
+        t = rub(F[i], w[i], v[i] - take_previous(v, i))
+        f[i] = f[i] + t
+        if i > 0:
+            f[ti.max(i - 1, 0)] = f[ti.max(i - 1, 0)] - t
+    return f
+
+
+@slow_down.adjoint
+def adj_slow_down(v, F, w, a, y):
+    adj_v, adj_F, adj_w = -2 * a * ti.abs(v) * y, 0 * v, 0 * v
+    for i in range(ti.static(v.n)):
+        z = y[i] - take_previous(y, i)
+        adj_F_i, adj_w_i, adj_turn = adj_rub(F[i], w[i], v[i] - take_previous(v, i), z)
+        adj_F[i] = adj_F_i
+        adj_w[i] = adj_w_i
+        adj_v[i] = adj_v[i] + adj_turn
+        if i > 0:
+            adj_v[ti.max(i - 1, 0)] = adj_v[ti.max(i - 1, 0)] - adj_turn
+    return adj_v, adj_F, adj_w, -ti.abs(v) * v * y
+
+
+@slow_down.tangent
+def jvp_slow_down(v, F, w, a, dv, dF, dw, da):
+    df = -ti.abs(v) * (v * da + 2 * a * dv)
+    for i in range(ti.static(v.n)):
+        dt = jvp_rub(F[i], w[i], v[i] - take_previous(v, i), dF[i], dw[i], dv[i] - take_previous(dv, i))
+        df[i] = df[i] + dt
+        if i > 0:
+            df[ti.max(i - 1, 0)] = df[ti.max(i - 1, 0)] - dt
+    return df
+
+
+@ti.func
+def find_brake_jacobian(x, v, L, s, J, F, w, a, k):
+    """Return K = -dR/dv, a symmetric matrix, and M(x) v."""
+    n = ti.static(v.n)
+    K, _ = assemble(x, L, s, J, v)
+    for i in range(n):
+        for j in range(i):
+            K[j, i] = K[i, j]
+    moved = K @ v
+    for i in range(n):
+        _, _, slope = adj_rub(F[i], w[i], v[i] - take_previous(v, i), -k)
+        K[i, i] = K[i, i] + slope + 2 * k * a[i] * ti.abs(v[i])
+        if i > 0:
+            j = ti.max(i - 1, 0)
+            K[j, j] = K[j, j] + slope
+            K[i, j] = K[i, j] - slope
+            K[j, i] = K[j, i] - slope
+    return K, moved
+
+
+@element
+def braked_rate(x, p, L, s, J, F, w, a, k, nan):
+    M, _turned = assemble(x, L, s, J, p)
+    v = linear.solve(linear.factor(M), p)
+    status = 1  # 1 while iterating, 0 when converged, 2 when failed
+    for _ in range(MAX_CORRECTIONS):
+        if status == 1:
+            K, moved = find_brake_jacobian(x, v, L, s, J, F, w, a, k)
+            correction = linear.eliminate(K, p + k * slow_down(v, F, w, a) - moved)
+            turn = 0 * k
+            for i in range(ti.static(x.n)):
+                v[i] = v[i] + correction[i]
+                turn = ti.max(turn, k * ti.abs(correction[i]))
+            if turn < ti.static(find_tolerance()):
+                status = 0
+            elif not turn < 1:
+                status = 2
+    for i in range(ti.static(x.n)):
+        if status != 0:
+            v[i] = nan
+    return v
+
+
+@braked_rate.adjoint
+def adj_braked_rate(x, p, L, s, J, F, w, a, k, nan, v, adj_v):
+    K, _ = find_brake_jacobian(x, v, L, s, J, F, w, a, k)
+    y = linear.eliminate(K, adj_v)
+    adj_x, adj_L, adj_s, adj_J, _, _ = adj_multiply(x, L, s, J, v, v, -y, 0 * y)
+    _, adj_F, adj_w, adj_a = adj_slow_down(v, F, w, a, k * y)
+    return adj_x, y, adj_L, adj_s, adj_J, adj_F, adj_w, adj_a
+
+
+@braked_rate.tangent
+def jvp_braked_rate(x, p, L, s, J, F, w, a, k, nan, v, dx, dp, dL, ds, dJ, dF, dw, da):
+    still = 0 * v
+    K, _ = find_brake_jacobian(x, v, L, s, J, F, w, a, k)
+    moved, _ = jvp_multiply(x, L, s, J, v, v, dx, dL, ds, dJ, still, still)
+    return linear.eliminate(K, dp + k * jvp_slow_down(v, F, w, a, still, dF, dw, da) - moved)
+
+
+FRICTION = {"F": "dry_friction", "w": "transition_rate", "a": "drag"}
+
+SlowDown = per_element(slow_down, own={"v": "rate", **FRICTION}, results={"friction_load": "v"})
+"""Loads of dry friction and drag on the links [n] [N m], at rates [n]."""
+
+BrakedRate = per_element(
+    braked_rate,
+    own={"x": "angle", "p": "momentum", **INERTIA, **FRICTION},
+    constant={"k": "half_step", "nan": "nan"},
+)
+"""Rates [n] [rad/s] of momenta [n] that friction has slowed down for a time, at angle [n]."""
