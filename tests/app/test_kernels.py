@@ -78,7 +78,7 @@ def test_all_sub_steps_are_named_with_their_formulas_and_the_launches_that_they_
     scene = load(name)
     text = write_kernels(scene, "auto")
     (recorded,) = memo(scene.model)["recorded steps"].values()
-    head, _, kernels = text.partition("\n\n\n")
+    head, _, kernels = text.partition("\n\n")
     for number, op in enumerate(recorded.program.ops, 1):
         row = re.search(rf"^# {number} +{op.pattern.name} +{op.outputs[0].name} +(.*)$", head, re.MULTILINE)
         assert row and row[1].startswith(op.pattern.formula) and re.search(r" \d", row[1])

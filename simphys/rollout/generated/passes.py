@@ -262,9 +262,11 @@ def _alias_states(program: Program, scope: Scope) -> dict[Slot, Slot]:
 def _copy(source: Slot, target: Slot) -> Action:
     view = target.value.view
     assert view is not None, "the result of a sub-step"
-    return Action(
-        view.domain, lambda site: site.store(target, view, site.load(source, view)), {source: "own"}, {target: "own"}
-    )
+
+    def emit(site: Site) -> None:
+        site.store(target, view, site.load(source, view))
+
+    return Action(view.domain, emit, {source: "own"}, {target: "own"}, origin="a copy for the next step")
 
 
 def _under_aliases(action: Action, aliases: Mapping[Slot, Slot]) -> Action:

@@ -40,13 +40,13 @@ def show_kernels(engine: GeneratedEngine, form: forms.Form | None = None) -> str
     """
     plan, recorded = engine.make_plan(form), engine.recorded
     passes = list_passes(engine, plan)
-    lines = [*_describe_form(plan, recorded, passes), "#", *_describe_step(plan, recorded, passes)]
+    blocks = [[*_describe_form(plan, recorded, passes), "#", *_describe_step(plan, recorded, passes)]]
     known: dict[Kernel, str] = {}
     for name, stages in passes.items():
-        lines += ["", "", f"# ==== {name}: {PASSES[name]}", ""]
+        blocks.append([f"# ==== {name}: {PASSES[name]}"])
         for number, stage in enumerate(stages, 1):
-            lines += _show_stage(stage, f"{name} {number} of {len(stages)}", known)
-    return "\n".join(lines).rstrip() + "\n"
+            blocks.append(_show_stage(stage, f"{name} {number} of {len(stages)}", known))
+    return "\n\n".join(["\n".join(block) for block in blocks]) + "\n"
 
 
 def list_passes(engine: GeneratedEngine, plan: EnginePlan) -> Passes:
@@ -124,9 +124,9 @@ def _show_stage(stage: Stage, place: str, known: dict[Kernel, str]) -> list[str]
     """Write a launch; the kernel of an earlier one, in `known`, is not repeated."""
     if not isinstance(stage, Loops):
         return [f"# -- {place}: {stage.action.origin}, an operation on whole arrays, which the host runs"]
-    lines = ["", f"# -- {place}"]
+    lines = [f"# -- {place}"]
     for group in stage.groups:
-        origins = dict.fromkeys([action.origin or "what several share" for action in group.actions])
+        origins = dict.fromkeys([action.origin or "zeros" for action in group.actions])
         lines += _comment(f"over {_describe_domain(group.domain)}: {', '.join(origins)}")
     if stage.kernel in known:
         return [*lines, f"# the kernel of {known[stage.kernel]}, with other arrays"]
@@ -135,7 +135,7 @@ def _show_stage(stage: Stage, place: str, known: dict[Kernel, str]) -> list[str]
         lines.append(f"# {stage.several.kernel.name} repeats this for {stage.several.steps} steps")
     head, *body = stage.kernel.text.rstrip().split("\n")
     whole = textwrap.wrap(head.replace(": ", f":{_GLUE}"), WIDTH, subsequent_indent=" " * 8, break_long_words=False)
-    return [*lines, *[line.replace(_GLUE, " ") for line in whole], *body, ""]
+    return [*lines, *[line.replace(_GLUE, " ") for line in whole], *body]
 
 
 def _comment(text: str) -> list[str]:
