@@ -12,6 +12,7 @@ code stays valid when the settings change; it ends with its program.
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
@@ -103,6 +104,11 @@ class Kernel:
         self._session: runtime.Session | None = None  # of the last launch
         self._variant: Variant | None = None  # its only one there, when the annotations leave nothing open
         self._public = False
+
+    @property
+    def text(self) -> str:
+        """Source text that is compiled."""
+        return textwrap.dedent(inspect.getsource(self._source))
 
     def __call__(self, *arguments: Any) -> None:
         """Launch. Errors: InputError for an argument that the kernel does not take; nothing is written then."""

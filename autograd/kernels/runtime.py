@@ -273,6 +273,17 @@ class cached_property(Generic[T]):
         return table[dtype]
 
 
+@contextlib.contextmanager
+def writing_for(wanted: Settings) -> Iterator[None]:
+    """Let kernels be written for other settings in a `with` block, which launches none, and so needs no device."""
+    before = session()
+    switch.session = Session(wanted, before.program)
+    try:
+        yield
+    finally:
+        switch.session = before
+
+
 def before_end(drop: Callable[[], None]) -> None:
     """Call `drop` before each end of the compiler's program, to drop references to it."""
     _Program.before_end.append(drop)

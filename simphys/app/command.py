@@ -40,6 +40,7 @@ EXAMPLES = {
     "view": "simphys view runs/walker_2d runs/other",
     "report": "simphys report runs/air_track -o air_track.html",
     "graph": "simphys graph scenes/pendulum/swing.toml",
+    "kernels": "simphys kernels scenes/heat/conductivity.toml --form gpu-blocks",
     "info": "simphys info scenes/wave/inversion.toml",
     "schema": "simphys schema scene.schema.json",
     "list": "simphys list scenes/rigid",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.live import Live
+from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
@@ -325,6 +326,15 @@ def print_keys(docs: Sequence[KeyDoc]) -> None:
         console.print(text, soft_wrap=True)
     if len(names := dict.fromkeys(name for doc in docs for name in doc.simulators)) < len(known_names()):
         console.print(f"simulators: {', '.join(names)}", soft_wrap=True)
+
+
+def print_python(text: str) -> None:
+    """Print the text of a program, in colours on a terminal."""
+    console = Console()
+    if console.is_terminal:
+        console.print(Syntax(text.rstrip(), "python", theme="ansi_dark", background_color="default"), soft_wrap=True)
+    else:
+        print(text, end="")
 
 
 def print_files(folder: Path, pictures: Sequence[Path]) -> None:

@@ -117,6 +117,8 @@ class Action:
     """Slot of the workspace that the action sets to zero, if that is all it does."""
     call: Callable[[Arrays, Moment], None] | None = None
     """Operation on whole arrays that the host runs, in place of a loop."""
+    origin: str = ""
+    """Sub-step that it belongs to, and which of its passes: shown beside the text, which does not depend on it."""
 
     def slots(self) -> set[Slot]:
         return {*self.reads, *self.writes}

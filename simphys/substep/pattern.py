@@ -107,6 +107,11 @@ class Pattern(ABC):
     """Numbers of the results that no gradient flows to."""
 
     @property
+    def formula(self) -> str:
+        """Names of the functions that it applies."""
+        return self.source.partition("(")[2].removesuffix(")")
+
+    @property
     def has_tangent(self) -> bool:
         """True if it has a tangent."""
         return self.element.tangent is not None

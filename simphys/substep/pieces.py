@@ -88,7 +88,7 @@ class Pieces:
             ]
             site.store(self.box, box, f"vector_{2 * dim}({', '.join(corners)})")
 
-        return Action(box.domain, emit, {slot: "other"}, {self.box: "own"}, heavy=True)
+        return Action(box.domain, emit, {slot: "other"}, {self.box: "own"}, heavy=True, origin="boxes of pieces")
 
     # --- text
 

@@ -116,6 +116,11 @@ class Op:
     model: ref[Any] | None = None
     """Model, for operations on whole arrays. Weak, as a model keeps its recorded steps."""
 
+    @property
+    def label(self) -> str:
+        """Name of the sub-step, and that of its first result, which no other result in its program has."""
+        return f"{self.pattern.name} ({self.outputs[0].name})"
+
     def values(self) -> Iterator[Value]:
         """Iterate over the arrays among the inputs."""
         for value in self.inputs.values():

@@ -1,4 +1,4 @@
-"""The code blocks of docs/new_simulator.md and docs/patterns.md print the output shown; the first has its length."""
+"""The code blocks of new_simulator.md, patterns.md and engines.md print the output shown; the first has its length."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from .test_guide import DOCS, blocks, outputs
 
 TUTORIAL = DOCS / "new_simulator.md"
 PATTERNS = DOCS / "patterns.md"
+ENGINES = DOCS / "engines.md"
 
 
-@pytest.mark.parametrize(("page", "least"), [(TUTORIAL, 11), (PATTERNS, 7)], ids=["new_simulator", "patterns"])
+@pytest.mark.parametrize(
+    ("page", "least"), [(TUTORIAL, 11), (PATTERNS, 7), (ENGINES, 2)], ids=["new_simulator", "patterns", "engines"]
+)
 def test_a_page_prints_what_it_shows(page: Path, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     chosen = list(blocks(page.read_text()))

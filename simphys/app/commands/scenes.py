@@ -84,6 +84,20 @@ def graph(scene: SceneFile, overrides: Overrides = None) -> None:
 
 
 @command
+def kernels(
+    scene: SceneFile,
+    overrides: Overrides = None,
+    form: Annotated[
+        str,
+        typer.Option("--form", help="time, launches; gpu-time, gpu-launches, gpu-blocks, even without a GPU."),
+    ] = "auto",
+) -> None:
+    """Show the kernels generated from the scene's step: forward, adjoint and tangent, as Python with comments."""
+    loaded = late.scene.load_scene(scene, overrides or ())
+    late.report.print_python(late.kernel_text.write_kernels(loaded, form))
+
+
+@command
 def sweep(
     file: Annotated[Path, typer.Argument(metavar="SWEEP", help="A sweep file (TOML).")],
     workers: Annotated[int | None, typer.Option(min=1, help="Number of workers, in place of the file's.")] = None,

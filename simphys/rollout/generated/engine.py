@@ -17,16 +17,15 @@ from simphys.substep.program import Program, Value
 
 from . import forms
 from .arrays import as_elements, make_rows, make_zeros, put_first_row, read_rows, to_device
+from .choices import choose
 from .kernels import Loops
-from .memory import ARRAY, FINISHED, ONCE, PROBE, Layout, Variant
-from .plan import Recorded
+from .memory import ARRAY, FINISHED, ONCE, PROBE, Layout
+from .plan import EnginePlan, Recorded
 from .repeated import Launch, Launches, StepLaunch
 from .stages import Call, Stage, count_steps
 
 TASKS_PER_THREAD = 8
 """Tasks of batch members per thread: neighbours share cache lines, and several tasks balance the load."""
-PIECES = 4
-"""Number of pieces of particles if results must not depend on the number of threads."""
 LOOP_ROUNDS = 65_535
 """Rounds of all its loops after which Mesa's software driver ends those of a thread."""
 ROOM = 8
@@ -62,7 +61,7 @@ class GeneratedEngine(Engine):
     ) -> None:
         self.model = model
         self._program, self._prologue = recorded.program, recorded.prologue
-        self._batch, self._needs = batch, needs
+        self.members, self.needs = batch, needs
         self._is_complex = recorded.is_complex
         self._alike = deterministic
         """True if results do not depend on the number of threads, not even by rounding."""
@@ -77,23 +76,11 @@ class GeneratedEngine(Engine):
         self._shapes = shapes
         self._empty = {n: shape for n, shape in model.state_shapes().items() if not math.prod(shape)}
         """Shapes of the fields of the state without entries, which no loop takes."""
-        self._values = self._compute_values(params)
+        self._params, self.recorded = params, recorded
         own = {name for name, value in self._given.items() if value.ndim > len(shapes[name])}
-        own |= {value.name for value in self._prologue.results if len(self._values[value.name]) > 1}
-        self._work_us, self._is_long = recorded.work_us, recorded.is_long
+        self._own = frozenset(own | recorded.prologue.find_dependent(own if batch > 1 else ()))
         self._steps_per_launch = max(1, LOOP_ROUNDS // (ROOM * recorded.rounds))
-        gathers = self._choose_gathers(deterministic=deterministic)
-        self._has_pieces = recorded.has_pieces
-        pieces = self._choose_pieces()
-        batched = batch > 1 or bool(own) or self._has_pieces  # one text for any batch: results are equal to the bit
-        options: Any = {"alike": self._alike, "pieces": pieces}
-        options["lanes"] = 0
-        if gathers:
-            options["lanes"] = forms.choose_lanes(self._program, work_us=self._work_us, members=batch)
-        variant = Variant(batched=batched, own=frozenset(own), gathers=gathers, **options)
-        zeros = self._find_zeros()
-        parallel = self._is_parallel(gathers=gathers)
-        self._plan = recorded.plan(variant, parallel=parallel, needs=self._planned, zeros=zeros)
+        self._plan = self.make_plan()
         self._carried = {each.name: each.old for each in self._plan.carried}
         self._sums: Any = None
         self._workspace: dict[str, Any] = {}
@@ -101,54 +88,23 @@ class GeneratedEngine(Engine):
         """Notes of operations, such as reports of solves, by name."""
         self._brought: dict[str, Any] = {}
 
-    def _compute_values(self, params: Arrays) -> Arrays:
+    @functools.cached_property
+    def _values(self) -> Arrays:
         """Parameters, and what the prologue makes of them, with a leading axis for batch members, or of length 1."""
-        real = runtime.real_dtype()
-        values = {n: np.asarray(p, real)[None] if p.ndim == len(self._shapes[n]) else p for n, p in params.items()}
+        real, given = runtime.real_dtype(), self._params
+        values = {n: np.asarray(p, real)[None] if p.ndim == len(self._shapes[n]) else p for n, p in given.items()}
         return values | self._prologue.compute(values, alike=self._alike)
 
-    # --- choices
-
-    def _choose_gathers(self, *, deterministic: bool) -> bool:
-        """Choose between a loop over time in one launch, and a launch each step whose loops run in parallel.
-
-        The two round differently. Either gives the same result on any number of threads. So all that `deterministic`
-        requires is a choice that depends on the size of the system alone.
-        """
-        chosen = runtime.settings()
-        if self._program.has_operations:
-            return True
-        if self._is_complex or all([op.pattern.is_serial for op in self._program.ops]):
-            return False
-        if chosen.on_gpu:
-            return sum([op.domain.size for op in self._program.ops]) > forms.GPU_SERIAL
-        if self._is_long:
-            return True
-        if deterministic:
-            return self._work_us > runtime.PARALLEL_WORK_US
-        return runtime.parallel(self._work_us) and not self._batch >= chosen.threads > 1
-
-    def _choose_pieces(self) -> int:
-        """Choose the number of pieces that particles are divided into."""
-        if not self._has_pieces:
-            return 1
-        if self._alike:
-            return PIECES if self._work_us > runtime.PARALLEL_WORK_US else 1
-        return runtime.settings().threads if runtime.parallel(self._work_us) else 1
-
-    def _is_parallel(self, *, gathers: bool) -> bool:
-        if self._alike:  # whatever the number of threads
-            large = self._work_us * self._batch > runtime.PARALLEL_WORK_US
-            return large if self._has_pieces else gathers or self._batch > 1
-        if gathers:
-            return runtime.parallel(self._work_us * self._batch)
-        return self._batch > 1 and (runtime.settings().threads > 1 or runtime.settings().on_gpu)
+    def make_plan(self, form: forms.Form | None = None) -> EnginePlan:
+        """Make the plan of the form that suits the settings in force, or of another one that the step can have."""
+        chosen = choose(self.recorded, members=self.members, own=self._own, alike=self._alike, form=form)
+        return self.recorded.plan(*chosen, needs=self._planned, zeros=self._find_zeros())
 
     def _find_zeros(self) -> frozenset[str]:
         """Find the parameters that are zero, and whose adjoint and tangent nobody wants."""
         if self._is_complex:
             return frozenset()
-        unused = self._given.keys() - self._needs - self._tangents.keys()
+        unused = self._given.keys() - self.needs - self._tangents.keys()
         return frozenset([n for n in unused if n in self._program.params and not self._given[n].any()])
 
     # --- memory
@@ -168,7 +124,7 @@ class GeneratedEngine(Engine):
             numbers += math.prod(self._shapes["control"])
         if dense and on_gpu:
             numbers += (steps + 1) * state
-        return numbers * self._batch * runtime.real_dtype().itemsize + self._input_bytes
+        return numbers * self.members * runtime.real_dtype().itemsize + self._input_bytes
 
     @functools.cached_property
     def _input_bytes(self) -> int:
@@ -186,7 +142,7 @@ class GeneratedEngine(Engine):
         rows |= {n: (value, self._carried_rows(steps)) for n, value in self._carried.items()}
         rows |= {value.name: (value, steps) for value in self._plan.stored}
         host = self._plan.host_rows
-        arrays = {n: make_rows(value, self._batch * count, on_host=n in host) for n, (value, count) in rows.items()}
+        arrays = {n: make_rows(value, self.members * count, on_host=n in host) for n, (value, count) in rows.items()}
         segment = Segment(arrays, steps)
         layout, loops, opening = self._plan.forward
         given = {**arrays, **self._make_workspace(layout), "rows": steps + 1}
@@ -203,12 +159,12 @@ class GeneratedEngine(Engine):
     def read(self, segment: Segment, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
         count = segment.steps + 1
         fields = [(n, value) for n, value in self._program.state.items() if names is None or n in names]
-        found = {n: read_rows(segment.arrays[n], value, self._batch, count, rows) for n, value in fields}
+        found = {n: read_rows(segment.arrays[n], value, self.members, count, rows) for n, value in fields}
         return found | self._read_empty(len(range(count)[rows] if isinstance(rows, slice) else rows), names)
 
     def _read_empty(self, rows: int, names: Collection[str] | None = None) -> Arrays:
         wanted = [n for n in self._empty if names is None or n in names]
-        return {n: np.zeros((self._batch, rows, *self._empty[n]), runtime.real_dtype()) for n in wanted}
+        return {n: np.zeros((self.members, rows, *self._empty[n]), runtime.real_dtype()) for n in wanted}
 
     # --- launches
 
@@ -227,7 +183,7 @@ class GeneratedEngine(Engine):
         self._layout, loops = self._plan.adjoint(dense=dense)
         layout = self._layout
         given: dict[str, Any] = {**segment.arrays, **self._make_workspace(layout), "rows": segment.steps + 1}
-        given |= {n: make_rows(value, self._batch * segment.steps) for n, value in layout.rows.items()}
+        given |= {n: make_rows(value, self.members * segment.steps) for n, value in layout.rows.items()}
         running: dict[str, Any] = {}
         for name, values in adjoint.items():
             start = np.zeros_like(values[:, 0]) if dense else np.ascontiguousarray(values[:, -1])
@@ -256,15 +212,14 @@ class GeneratedEngine(Engine):
         known = {n: t.reshape(-1, *self._shapes[n]) for n, t in tangents.items() if n in program.params}
         moves = self._prologue.push(self._values, known, alike=self._alike)
         tangents |= moves
-        many = self._batch > 1 or program.has_operations
-        moving, layout, loops = self._plan.tangent(frozenset(tangents), parallel=many and self._plan.key.parallel)
+        moving, layout, loops = self._plan.tangent(frozenset(tangents), members=self.members)
         held = moving - tangents.keys()
         tangents |= {n: np.zeros_like(self._given[n] if n == "control" else self._values[n]) for n in held}
         given = {**segment.arrays, **self._parts(layout, "work"), "rows": segment.steps + 1}
         for name, values in tangent.items():
             if name in self._empty:
                 continue
-            rows = np.zeros((self._batch, segment.steps + 1, *values.shape[1:]), real)
+            rows = np.zeros((self.members, segment.steps + 1, *values.shape[1:]), real)
             rows[:, 0] = values
             ordered = as_elements(program.state[name], rows)
             given[f"d{name}"] = _bring(ordered, f"d{name}", layout)
@@ -273,7 +228,7 @@ class GeneratedEngine(Engine):
         self._bind(loops, given, inputs).run(first, intervals)
         self._finish("tangent")
         count, state = segment.steps + 1, program.state.items()
-        found = {n: read_rows(given[f"d{n}"], value, self._batch, count, slice(steps + 1)) for n, value in state}
+        found = {n: read_rows(given[f"d{n}"], value, self.members, count, slice(steps + 1)) for n, value in state}
         return found | self._read_empty(steps + 1)
 
     def _finish(self, name: Literal["forward", "adjoint", "tangent"]) -> None:
@@ -285,12 +240,12 @@ class GeneratedEngine(Engine):
     def gradients(self) -> Arrays:
         sums, self._sums = self._sums, None
         real = runtime.real_dtype()
-        totals = {n: np.zeros((self._batch, *self._shapes[n]), real) for n in self._needs}
+        totals = {n: np.zeros((self.members, *self._shapes[n]), real) for n in self.needs}
         if sums is not None:
             totals |= self._read_sums(sums)
             self._prologue.pull(self._values, totals, alike=self._alike)
         found = {}
-        for name in self._needs:
+        for name in self.needs:
             batched = self._given[name].ndim > len(self._shapes[name])
             found[name] = totals[name] if batched else totals[name].sum(axis=0)
         return found
@@ -298,29 +253,29 @@ class GeneratedEngine(Engine):
     def _read_sums(self, sums: dict[str, Any]) -> Arrays:
         """Read the adjoint sums of needed parameters, of results of the prologue, and of the control: [B, *shape]."""
         found: Arrays = {}
-        if "control" in self._needs:
-            found["control"] = device.to_host(sums["adj_control"], (self._batch, *self._shapes["control"])).copy()
+        if "control" in self.needs:
+            found["control"] = device.to_host(sums["adj_control"], (self.members, *self._shapes["control"])).copy()
         layout = self._layout
         host = {
-            name: device.to_host(sums[name], (self._batch, layout.parts[name], *layout.elements[name]))
+            name: device.to_host(sums[name], (self.members, layout.parts[name], *layout.elements[name]))
             for name in layout.parts
             if name.startswith("sums")
         }
         for name, value in self._program.params.items():
             parts = [
-                _add_up(host[array][:, begin:], slot.over, (self._batch, *value.shape), self._program)
+                _add_up(host[array][:, begin:], slot.over, (self.members, *value.shape), self._program)
                 for slot, (array, begin) in layout.sums.items()
                 if slot.value is value
             ]
-            if parts or name in self._needs:
-                found[name] = sum(parts, np.zeros((self._batch, *value.shape), runtime.real_dtype()))
+            if parts or name in self.needs:
+                found[name] = sum(parts, np.zeros((self.members, *value.shape), runtime.real_dtype()))
         return found
 
     def _sum_arrays(self, layout: Layout) -> dict[str, Any]:
         if self._sums is None:
             self._sums = self._parts(layout, "sums")
             if "control" in self._planned:
-                element, size = layout.elements["adj_control"], self._batch * math.prod(self._shapes["control"])
+                element, size = layout.elements["adj_control"], self.members * math.prod(self._shapes["control"])
                 self._sums["adj_control"] = make_zeros(size // math.prod(element), element)
         return self._sums
 
@@ -330,7 +285,7 @@ class GeneratedEngine(Engine):
             return self._parts(layout, "work")
         largest = self._plan.adjoint_layout(dense=False)
         for name, size in layout.parts.items():
-            room = self._batch * max(size, largest.parts.get(name, 0))
+            room = self.members * max(size, largest.parts.get(name, 0))
             if name.startswith("work") and (name not in self._workspace or self._workspace[name].shape[0] < room):
                 self._workspace[name] = make_zeros(room, layout.elements[name])
         return {name: array for name, array in self._workspace.items() if name in layout.parts}
@@ -340,7 +295,7 @@ class GeneratedEngine(Engine):
         found = {}
         for name, size in layout.parts.items():
             if name.startswith(kind):
-                count, element = self._batch * size, layout.elements[name]
+                count, element = self.members * size, layout.elements[name]
                 if name in layout.in_loops:
                     found[name] = make_zeros(count, element)
                 else:
@@ -368,15 +323,15 @@ class GeneratedEngine(Engine):
         """Bind stages to their arguments; `inputs` [elements, *element] are those besides parameters and constants."""
         finished = None
         if any([isinstance(stage, Loops) and FINISHED in stage.names for stage in stages]):
-            finished = device.to_device(np.zeros(self._batch, np.int32))
+            finished = device.to_device(np.zeros(self.members, np.int32))
             given = {**given, FINISHED: finished, PROBE: 2}
         return Launches([self._bind_stage(stage, given, inputs) for stage in stages], finished)
 
     def _bind_stage(self, stage: Stage, given: Mapping[str, Any], inputs: Arrays | None = None) -> Launch:
         chosen, inputs = runtime.settings(), inputs or {}
-        tasks = min(TASKS_PER_THREAD * chosen.threads, self._batch)
+        tasks = min(TASKS_PER_THREAD * chosen.threads, self.members)
         if isinstance(stage, Call):
-            known = {"members": self._batch, "steps": self._steps, **given}
+            known = {"members": self.members, "steps": self._steps, **given}
             return stage.bind(known, {**self._inputs, **inputs}, self.notes)
         loops = stage
         known = {
@@ -384,10 +339,10 @@ class GeneratedEngine(Engine):
             **{name: to_device(array, array.shape[1:]) for name, array in inputs.items()},
             **loops.relations_on_device(),
             **loops.numbers,
-            "members": self._batch,
+            "members": self.members,
             "steps": self._steps,
             ONCE: 1,
-            "tasks": self._batch if chosen.on_gpu else tasks,
+            "tasks": self.members if chosen.on_gpu else tasks,
             "pieces": TASKS_PER_THREAD * chosen.threads,
             **given,
         }

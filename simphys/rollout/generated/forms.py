@@ -1,16 +1,23 @@
-"""Forms in which loops run on a GPU, by the size of a batch member, the number of members, and the device.
+"""Forms in which an engine goes through its loops, by the size of a member, the number of members, and the device.
 
-| form | for | a launch has |
+| form | on a CPU | on a GPU |
 | --- | --- | --- |
-| a thread a member | at most GPU_SERIAL elements in a step | all steps; a thread goes through all loops |
-| a block a member | small steps, or many members (`choose_lanes`) | all steps; the threads of a block share each loop |
-| launches | everything else | the loops of several steps (`count_steps`), over all members |
+| time | a launch has all steps; a thread goes through all loops of a member | likewise: at most GPU_SERIAL elements |
+| launches | launches for each step; threads share each loop | a launch has several steps (`count_steps`) |
+| blocks | | a launch has all steps; a block of threads has a member (`choose_lanes`) |
+
+Particles on a grid go by pieces, see pieces.py, and the loops of long steps share kernels, see shared_loops.py: all of
+them in launches.
 """
 
 from __future__ import annotations
 
+from typing import Literal
+
 from simphys.autograd import runtime
 from simphys.substep.program import Program
+
+Form = Literal["time", "launches", "blocks"]
 
 GPU_SERIAL = 64
 """Largest work [elements] of a step for which a GPU spends one thread on a batch member."""
@@ -45,4 +52,10 @@ def choose_lanes(program: Program, *, work_us: float, members: int) -> int:
     largest = max([op.domain.size for op in program.ops])
     if largest > BLOCK_ELEMENTS or not (work_us <= BLOCK_US or members >= BLOCK_MEMBERS):
         return 0
+    return count_lanes(program)
+
+
+def count_lanes(program: Program) -> int:
+    """Count the threads of a block: about as many as the largest loop has elements."""
+    largest = max([op.domain.size for op in program.ops])
     return min(MOST_LANES, max(LEAST_LANES, 1 << (largest - 1).bit_length()))

@@ -60,6 +60,8 @@ class Loops:
     several: Several | None = None
     through_time: bool = False
     """True if a launch goes through any number of rows."""
+    groups: tuple[Group, ...] = ()
+    """The loops of a step, in order."""
 
     def relations_on_device(self) -> dict[str, Any]:
         """Bring the index arrays to the device, once."""
@@ -131,15 +133,13 @@ def build_kernel(
     def make(name: str, body: list[str], *, graph: bool = False) -> Kernel:
         return make_kernel(name, {**parameters, **LAUNCH}, body, functions, runtime.real(), **chosen, graph=graph)
 
-    known = {**numbers, **integers}
-    if variant.lanes:
-        return Loops(make(name, body), tuple(parameters), known, relations, packing, through_time=True)
     several = None
     steps = forms.count_steps(lines=len(body))
-    if variant.gathers and runtime.settings().on_gpu and steps > 1:
+    if variant.gathers and not variant.lanes and runtime.settings().on_gpu and steps > 1:
         lines = _repeat(body, range(steps)[::-1] if backward else range(steps))
         several = Several(make(f"{name}_{steps}_steps", lines, graph=True), steps)
-    return Loops(make(name, body), tuple(parameters), known, relations, packing, several=several)
+    found: Any = {"several": several, "through_time": bool(variant.lanes), "groups": tuple(run.all_groups)}
+    return Loops(make(name, body), tuple(parameters), {**numbers, **integers}, relations, packing, **found)
 
 
 def _write_body(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from simphys.substep.action import Access, Action, Site, Slot
 from simphys.substep.pieces import Pieces
@@ -90,7 +90,7 @@ def forward_pass(
     early = [each.early for each in carried]
     for op in program.ops:
         if op not in early:
-            op.pattern.forward(op, scope)
+            _append(op, "forward", scope)
     aliases = {} if history else {Slot("value", each.new): Slot("value", each.old) for each in carried}
     actions = _complete(scope, pieces)
     return Pass(schedule([_under_aliases(action, aliases) for action in actions]), scope, aliases, pieces=pieces)
@@ -101,7 +101,7 @@ def opening_pass(carried: Collection[Carried], *, gathers: bool, zeros: Collecti
     scope = Scope(gathers=gathers, zeros=zeros)
     scope.kept |= {Slot("value", each.old) for each in carried}
     for each in carried:
-        each.early.pattern.forward(each.early, scope)
+        _append(each.early, "forward", scope)
     return Pass(schedule(scope.actions), scope)
 
 
@@ -167,7 +167,7 @@ def tangent_pass(
     scope.kept |= {Slot("tangent", value) for value in program.result.values()}
     for op in program.ops:
         if any([op.inputs[name] in moves for name in op.pattern.varying]):
-            op.pattern.tangent(op, scope)
+            _append(op, "tangent", scope)
     for value in program.result.values():
         if value not in moves:
             scope.add(clear(Slot("tangent", value), value.view or View(WHOLE, value.shape)))
@@ -188,13 +188,22 @@ def _complete(scope: Scope, pieces: Pieces | None) -> list[Action]:
     return scope.actions if pieces is None else pieces.complete(scope.actions)
 
 
+def _append(op: Op, name: Literal["forward", "adjoint", "tangent"], scope: Scope) -> None:
+    """Append the actions of a sub-step, which then say so."""
+    origin = op.label if name == "forward" else f"{name} of {op.label}"
+    before = [(actions, len(actions)) for actions in (scope.actions, scope.deferred)]
+    getattr(op.pattern, name)(op, scope)
+    for actions, start in before:
+        actions[start:] = [replace(action, origin=origin) for action in actions[start:]]
+
+
 def _append_adjoints(program: Program, scope: Scope) -> None:
     scope.started |= {Slot("adjoint", value) for value in program.result.values()}
     scope.kept |= scope.started | {Slot("adjoint", value) for value in program.state.values()}
     for op in reversed(program.ops):
         wanted = any([scope.wants(op.inputs[name]) for name in op.pattern.varying])
         if wanted and any([scope.has_adjoint(value) for value in op.outputs]):
-            op.pattern.adjoint(op, scope)
+            _append(op, "adjoint", scope)
     for name, value in program.state.items():
         if not scope.has_adjoint(value):  # it lies as that of the new state, with which it may share memory
             view = program.result[name].view or View(Domain(f"all_{value.name}", value.size), ())
@@ -211,7 +220,7 @@ def _append_again(program: Program, scope: Scope, reads: Collection[Slot], avail
             needed |= {value for value in op.values() if value.role == "local" and value not in available}
     scope.frozen |= {Slot("value", value) for value in available}
     for op in reversed(again):
-        op.pattern.forward(op, scope)
+        _append(op, "forward", scope)
 
 
 def _value_reads(actions: Collection[Action]) -> set[Slot]:
@@ -232,7 +241,7 @@ def _add_dense(running: Slot, dense: Slot) -> Action:
         site.store(dense, view, site.load(running, view))
 
     own: dict[Slot, Access] = {running: "own", dense: "own"}
-    return Action(view.domain, emit, own, dict(own))
+    return Action(view.domain, emit, own, dict(own), origin="the loss's derivative")
 
 
 def _alias_states(program: Program, scope: Scope) -> dict[Slot, Slot]:
@@ -253,9 +262,11 @@ def _alias_states(program: Program, scope: Scope) -> dict[Slot, Slot]:
 def _copy(source: Slot, target: Slot) -> Action:
     view = target.value.view
     assert view is not None, "the result of a sub-step"
-    return Action(
-        view.domain, lambda site: site.store(target, view, site.load(source, view)), {source: "own"}, {target: "own"}
-    )
+
+    def emit(site: Site) -> None:
+        site.store(target, view, site.load(source, view))
+
+    return Action(view.domain, emit, {source: "own"}, {target: "own"}, origin="a copy for the next step")
 
 
 def _under_aliases(action: Action, aliases: Mapping[Slot, Slot]) -> Action:

@@ -81,10 +81,19 @@ class Recorded:
         """True if the step is too long for one kernel."""
         return len(self.program.ops) > LONG or any([op.pattern.is_long for op in self.program.ops])
 
-    @functools.cached_property
+    @property
+    def is_serial(self) -> bool:
+        """True if a step takes one thing after the other, so that one thread goes through each member's loops."""
+        return self.is_complex or all([op.pattern.is_serial for op in self.program.ops])
+
+    @property
     def has_pieces(self) -> bool:
-        """True if loops over particles go by pieces."""
-        return self.is_long and not runtime.settings().on_gpu and find_pieces(self.program, 1) is not None
+        """True if loops over particles go by pieces: on a CPU."""
+        return self.is_long and not runtime.settings().on_gpu and self._has_particles
+
+    @functools.cached_property
+    def _has_particles(self) -> bool:
+        return find_pieces(self.program, 1) is not None
 
     @functools.cached_property
     def inputs(self) -> frozenset[str]:
@@ -93,7 +102,7 @@ class Recorded:
         names = {*program.params, *[value.name for value in program.constants()], "control"}
         return frozenset(names | {f"d{name}" for name in names})
 
-    def plan(self, variant: Variant, *, parallel: bool, needs: frozenset[str], zeros: frozenset[str]) -> EnginePlan:
+    def plan(self, variant: Variant, parallel: bool, *, needs: frozenset[str], zeros: frozenset[str]) -> EnginePlan:
         """Return the plan for these choices and the settings in force."""
         chosen = runtime.settings()
         key = Key(
@@ -189,12 +198,13 @@ class EnginePlan:
             self._adjoints[dense] = layout, self._build(f"adjoint_{self._recorded.name}", run, layout, backward=True)
         return self._adjoints[dense]
 
-    def tangent(self, moving: frozenset[str], *, parallel: bool) -> tuple[frozenset[str], Layout, list[Stage]]:
+    def tangent(self, moving: frozenset[str], *, members: int) -> tuple[frozenset[str], Layout, list[Stage]]:
         """Return the tangent pass, in a loop over time, with the names of the parameters that move in it.
 
         These are the named ones at first. Once there are some passes for few, one pass for all serves any others.
         """
         variant, key = replace(self.key.variant, gathers=self._program.has_operations, lanes=0), self.key
+        parallel = key.parallel and (members > 1 or self._program.has_operations)
         made = self._recorded.tangents.setdefault((variant, parallel, key.precision, key.arch), {})
         chosen = moving, key.zeros
         if chosen not in made and len(made) >= (0 if self._recorded.is_complex else OWN_TANGENTS):

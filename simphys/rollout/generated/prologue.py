@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +32,14 @@ class Prologue:
     @property
     def results(self) -> list[Value]:
         return [value for op in self.ops for value in op.outputs]
+
+    def find_dependent(self, params: Collection[str]) -> set[str]:
+        """Find the names of the results that depend on some parameters."""
+        found = set(params)
+        for op in self.ops:
+            if any([value.varies and value.name in found for value in op.values()]):
+                found |= {value.name for value in op.outputs}
+        return found - set(params)
 
     def compute(self, params: Arrays, *, alike: bool) -> Arrays:
         """Compute all results, by name, from the parameters."""

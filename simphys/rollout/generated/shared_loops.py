@@ -139,7 +139,8 @@ def _compile(name: str, chunk: Chunk, run: Pass, layout: Layout, variant: Varian
     kernel = make_kernel(f"loops_of_{name}", {**parameters, **LAUNCH}, body, functions, runtime.real(), **options)
     bound = (*[place.array for place in places.named], *relations, *chunk.numbers, *ints)
     offsets = {key: starts[key] for key in ints if key in starts}
-    return Loops(kernel, bound, {**run.scope.numbers, **integers}, run.scope.relations, Packing(), offsets)
+    known = {**run.scope.numbers, **integers}
+    return Loops(kernel, bound, known, run.scope.relations, Packing(), offsets, groups=chunk.groups)
 
 
 def _in_order(body: Sequence[str], names: Any) -> list[str]:

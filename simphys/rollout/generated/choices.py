@@ -1,0 +1,89 @@
+"""Choice of the form in which an engine goes through its loops, by the size of the step, the batch and the settings."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from simphys.autograd import runtime
+
+from . import forms
+from .memory import Variant
+from .plan import Recorded
+
+PIECES = 4
+"""Number of pieces of particles if results must not depend on the number of threads."""
+
+
+class Choice(NamedTuple):
+    """The form of an engine's loops."""
+
+    variant: Variant
+    parallel: bool
+    """True if loops are compiled for several threads."""
+
+
+def choose(
+    recorded: Recorded, *, members: int, own: frozenset[str], alike: bool, form: forms.Form | None = None
+) -> Choice:
+    """Choose the form of the loops over `members`, of which each has its `own` values of some parameters.
+
+    With `alike`, results do not depend on the number of threads. A `form` is one of those that `find_forms` finds.
+    """
+    if form is None:
+        gathers, lanes = _gathers(recorded, members, alike=alike), 0
+        if gathers:
+            lanes = forms.choose_lanes(recorded.program, work_us=recorded.work_us, members=members)
+    else:
+        gathers, lanes = form != "time", forms.count_lanes(recorded.program) if form == "blocks" else 0
+    batched = members > 1 or bool(own) or recorded.has_pieces  # one text for any batch: results are equal to the bit
+    pieces = _count_pieces(recorded, alike=alike)
+    variant = Variant(batched=batched, own=own, gathers=gathers, alike=alike, pieces=pieces, lanes=lanes)
+    return Choice(variant, _is_parallel(recorded, members, alike=alike, gathers=gathers))
+
+
+def find_forms(recorded: Recorded) -> list[forms.Form]:
+    """Find the forms that the loops of a step can have on the arch in force, whatever they cost."""
+    if recorded.program.has_operations or (recorded.is_long and not runtime.settings().on_gpu):
+        return ["launches"]
+    if recorded.is_serial:
+        return ["time"]
+    found: list[forms.Form] = ["time", "launches"]
+    return [*found, "blocks"] if runtime.settings().arch in forms.BLOCK_ARCHS else found
+
+
+def _gathers(recorded: Recorded, members: int, *, alike: bool) -> bool:
+    """Choose between a loop over time in one launch, and a launch each step whose loops run in parallel.
+
+    The two round differently. Either gives the same result on any number of threads. So all that `alike` requires is a
+    choice that depends on the size of the system alone.
+    """
+    chosen = runtime.settings()
+    if recorded.program.has_operations:
+        return True
+    if recorded.is_serial:
+        return False
+    if chosen.on_gpu:
+        return sum([op.domain.size for op in recorded.program.ops]) > forms.GPU_SERIAL
+    if recorded.is_long:
+        return True
+    if alike:
+        return recorded.work_us > runtime.PARALLEL_WORK_US
+    return runtime.parallel(recorded.work_us) and not members >= chosen.threads > 1
+
+
+def _count_pieces(recorded: Recorded, *, alike: bool) -> int:
+    """Choose the number of pieces that particles are divided into."""
+    if not recorded.has_pieces:
+        return 1
+    if alike:
+        return PIECES if recorded.work_us > runtime.PARALLEL_WORK_US else 1
+    return runtime.settings().threads if runtime.parallel(recorded.work_us) else 1
+
+
+def _is_parallel(recorded: Recorded, members: int, *, alike: bool, gathers: bool) -> bool:
+    if alike:  # whatever the number of threads
+        large = recorded.work_us * members > runtime.PARALLEL_WORK_US
+        return large if recorded.has_pieces else gathers or members > 1
+    if gathers:
+        return runtime.parallel(recorded.work_us * members)
+    return members > 1 and (runtime.settings().threads > 1 or runtime.settings().on_gpu)
