@@ -21,12 +21,9 @@ class Context(Node):
     them against change.
     """
 
+    __slots__ = ()
     _saved_outputs: dict[int, int] | None = None  # position in _saved -> number of the output
-    _versions: Sequence[int] = ()
-    _writes = 0  # switch.writes when the values were saved
     _non_differentiable: tuple[Tensor | Array, ...] = ()
-    _dirty: tuple[Tensor, ...] = ()
-    _taken: Sequence[int] = ()  # positions in _saved of arrays that became Tensors
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
@@ -46,13 +43,17 @@ class Context(Node):
                 self._taken = [position for position, v in enumerate(values) if type(v) is ndarray]
                 values = tuple([_as_guarded_tensor(self, v) if type(v) in _CHECKED else v for v in values])
                 break
+        self.keep(values)
+
+    def keep(self, values: tuple[Any, ...]) -> None:
+        """Save values of which none is an array, or a collection of Tensors."""
         self._saved = values
-        writes = switch.writes
-        if writes:  # else all are at version 0
+        self._versions = ()  # all are at version 0
+        self._writes = switch.writes
+        if self._writes:
             self._versions = [value.version if type(value) is Tensor else 0 for value in values]
             if switch.open and any(self.edges):
                 self._refuse_open()
-        self._writes = writes
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -60,7 +61,7 @@ class Context(Node):
 
         While a second derivative is recorded, saved outputs are part of the graph, as saved inputs always are.
         """
-        if self._writes != switch.writes:
+        if self._saved and self._writes != switch.writes:
             self._check_versions()
         if self.freed:
             raise GraphError(FREED.format(self.name()))
@@ -72,14 +73,16 @@ class Context(Node):
             return tuple(saved)
         return self._saved
 
-    @property
-    def saved(self) -> Sequence[Any]:
+    def read_saved(self) -> Sequence[Any]:
         """The saved values as arrays, or as Tensors while a second derivative is recorded, for rules that take both."""
-        if switch.enabled or self.freed or self._writes != switch.writes:
+        if switch.enabled or not self._saved or self._writes != switch.writes:
             values = self.saved_tensors
             if switch.enabled:
                 return values
-        return [v.data if type(v) is Tensor else v for v in self._saved]
+        arrays = []
+        for value in self._saved:
+            arrays.append(value.data if type(value) is Tensor else value)
+        return arrays
 
     def _refuse_open(self) -> None:
         for position, value in enumerate(self._saved):

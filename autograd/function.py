@@ -13,7 +13,7 @@ from .context import Context
 from .errors import GraphError
 from .kernels.memory import held
 from .mode import switch, take_over
-from .node import NO_TENSOR, Edge, Node, sequence
+from .node import NO_TENSOR, Edge, Node, begin, sequence
 from .tensor import Tensor, wrap
 
 _F64 = np.dtype(np.float64)
@@ -58,10 +58,9 @@ class Function:
     """
 
     once_differentiable = True
-    _on_arrays = False  # True if backward takes arrays where nothing is recorded, and reads `ctx.saved`
+    _on_arrays = False  # True if backward takes arrays where nothing is recorded, and reads `ctx.read_saved()`
     _other_edge: tuple[()] | None = NO_TENSOR  # the entry in `edges` for an input that is no Tensor
     _materializes = True  # False if jvp takes None for an input without a tangent
-    _node: type[Context] = Context
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Any:
@@ -73,9 +72,6 @@ class Function:
 
     jvp: Any = None
 
-    def __init_subclass__(cls) -> None:
-        cls._node = type(f"{cls.__name__}Backward", (Context,), {"function": cls, "__doc__": cls.__doc__})
-
     @classmethod
     def apply(cls, *inputs: Any) -> Any:
         """Run `forward` and record the node if an input requires a gradient. Returns a Tensor or a tuple of Tensors."""
@@ -84,21 +80,20 @@ class Function:
         recording = switch.enabled
         observers = switch.observers
         writes = switch.writes
-        ctx = cls._node()
         edges: list[Edge | tuple[()] | None] = []
-        if recording:
-            other = cls._other_edge
-            for value in inputs:
-                edges.append(value._edge if type(value) is Tensor else other)
-        record = any(edges)
+        moving = 0  # the number of inputs that require a gradient
+        for value in inputs:
+            edge = value._edge if type(value) is Tensor else cls._other_edge
+            edges.append(edge)
+            if edge:
+                moving += 1
+        record = recording and moving > 0
+        ctx = begin(Context(), cls, edges if record else [None] * len(edges))
         if record:
-            ctx.edges = edges
             ctx.sequence = next(sequence)
-            if cls._materializes and cls.jvp is not None and not all(edges):
+            if moving < len(edges) and cls._materializes and cls.jvp is not None:
                 ctx.constants = _constants(cls, inputs, edges)
             switch.enabled = False
-        else:
-            ctx.edges = [None] * len(inputs)
         try:
             if observers:
                 for observer in observers:

@@ -183,16 +183,17 @@ def _traverse(
                         wanted[node.sequence, index] = adjoint
                 if node.sequence not in needed:
                     continue
-            elif node.is_accumulator:
+            elif node.function is None:
                 leaf = node.variable
                 if leaf is not None and leaf.requires_grad:
                     _accumulate(leaf, adjoints[0])
                 continue
-            results = call_backward(node, adjoints)
+            on_arrays = node.function._on_arrays
+            results = call_backward(node, adjoints, on_arrays)
             for position, edge in enumerate(node.edges):
                 result = results[position]
                 if edge and result is not None:
-                    _receive(pending, heap, edge, as_adjoint(node, position, result))
+                    _receive(pending, heap, edge, as_adjoint(node, position, result, on_arrays))
             if not keep:
                 node.free()
     finally:

@@ -16,18 +16,21 @@ from .errors import InputError
 class _Switch:
     """The state of the process (kernels launch from one thread)."""
 
-    enabled = True
-    """True if operations are recorded."""
-    observers: tuple[Any, ...] = ()
-    """Each a `function.Observer`."""
-    session: Any = None
-    """Settings that kernels are compiled for, a `kernels.runtime.Session`; None before the first."""
-    writes = 0
-    """Number of writes to Tensors. Where it has not changed, no version has."""
-    thread = 0
-    """Number of the thread that records and launches kernels; 0 before the first."""
-    open = 0
-    """Number of open `writable()` blocks."""
+    __slots__ = ("enabled", "observers", "open", "session", "thread", "writes")  # read fast: every node reads them
+
+    def __init__(self) -> None:
+        self.enabled = True
+        """True if operations are recorded."""
+        self.observers: tuple[Any, ...] = ()
+        """Each a `function.Observer`."""
+        self.session: Any = None
+        """Settings that kernels are compiled for, a `kernels.runtime.Session`; None before the first."""
+        self.writes = 0
+        """Number of writes to Tensors. Where it has not changed, no version has."""
+        self.thread = 0
+        """Number of the thread that records and launches kernels; 0 before the first."""
+        self.open = 0
+        """Number of open `writable()` blocks."""
 
 
 switch = _Switch()

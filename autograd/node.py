@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -35,23 +35,47 @@ _hook_numbers = itertools.count()
 
 
 class Node:
-    """One application of a Function. `grad_fn` of a result is the node that made it."""
+    """One application of a Function. `grad_fn` of a result is the node that made it.
+
+    Slots hold what each backward reads; the rest, seldom set, has defaults in the class.
+    """
+
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_dirty",
+        "_hooks",
+        "_saved",
+        "_session",
+        "_taken",
+        "_versions",
+        "_writes",
+        "edges",
+        "freed",
+        "function",
+        "outputs",
+        "sequence",
+    )
 
     function: Any
     """The Function (a class) that was applied; None for the node of a leaf."""
     is_accumulator = False
     sequence: int
     """Order of creation: every node is younger than its inputs, so descending order is topological."""
-    edges: Sequence[Edge | tuple[()] | None] = ()
+    edges: Sequence[Edge | tuple[()] | None]
     """One entry for each input: an edge, None for a Tensor without a gradient, NO_TENSOR for anything else."""
-    outputs: Outputs = ()
+    outputs: Outputs
     constants: Sequence[Any] = ()
     """Shape and dtype of each input that is a constant for which jvp gets zeros, else None; () without constants."""
-    freed = False
-    _saved: tuple[Any, ...] = ()
+    freed: bool
+    _hooks: Hooks | None
+    _saved: tuple[Any, ...]
+    _versions: Sequence[int]  # of the saved values, if there are any; () where all are 0
+    _writes: int  # switch.writes when the values were saved, if there are any
+    _taken: Sequence[int]  # positions in _saved of arrays that became Tensors
+    _dirty: tuple[Any, ...]  # inputs that forward wrote to
     _materialize_grads = True
-    _hooks: Hooks | None = None
-    _session: Any = None  # settings in force at the end of forward, in which backward and jvp run, too
+    _session: Any  # settings in force at the end of forward, in which backward and jvp run, too
 
     if TYPE_CHECKING:  # attributes that a Function sets for itself
 
@@ -61,7 +85,7 @@ class Node:
 
     def name(self) -> str:
         """The name as in PyTorch, without its numeric suffix: MulBackward, SumBackward; AccumulateGrad for a leaf."""
-        return type(self).__name__
+        return f"{self.function.__name__}Backward"
 
     def parents(self) -> list[Edge]:
         """The edges along which gradients flow."""
@@ -96,19 +120,35 @@ class Node:
         return f"<{self.name()}>"
 
 
+N = TypeVar("N", bound=Node)
+
+
+def begin(node: N, function: Any, edges: Sequence[Edge | tuple[()] | None]) -> N:
+    """Fill the slots of a new node; the call of an `__init__` would take longer."""
+    node.function = function
+    node.edges = edges
+    node.outputs = node._saved = node._taken = node._dirty = ()
+    node._hooks = node._session = None
+    node.freed = False
+    return node
+
+
 class AccumulateGrad(Node):
     """The node of a leaf: arriving adjoints are added to the leaf's `.grad`.
 
     The leaf holds its node, and the node holds the leaf weakly: both are freed with the last reference to the leaf.
     """
 
-    function = None
     is_accumulator = True
 
     def __init__(self, leaf: Any) -> None:
+        begin(self, None, ())
         self.sequence = next(_leaf_sequence)  # below all others: a leaf is processed last, with its whole gradient
         self.outputs = ((leaf.shape, leaf.dtype),)
         self._variable = weakref.ref(leaf)
+
+    def name(self) -> str:
+        return "AccumulateGrad"
 
     @property
     def variable(self) -> Any:

@@ -13,7 +13,7 @@ from .errors import GraphError
 from .function import Function, link
 from .kernels import runtime
 from .mode import no_grad, switch
-from .node import Adjoints, Node, sequence
+from .node import Adjoints, Node, begin, sequence
 from .tensor import Array, Tensor, wrap
 
 
@@ -23,7 +23,8 @@ def run_backward(node: Node, adjoints: Sequence[Any]) -> list[Any]:
     They are arrays, or Tensors where recording is on. Errors: GraphError for a wrong number of adjoints, or one of a
     wrong shape.
     """
-    return _as_adjoints(node, call_backward(node, adjoints))
+    on_arrays = node.function._on_arrays
+    return _as_adjoints(node, call_backward(node, adjoints, on_arrays), on_arrays)
 
 
 def run_jvp(node: Node, tangents: Sequence[Array | None]) -> list[Array | None]:
@@ -55,16 +56,19 @@ def run_jvp(node: Node, tangents: Sequence[Array | None]) -> list[Array | None]:
     return checked
 
 
-def call_backward(node: Node, adjoints: Sequence[Any]) -> tuple[Any, ...]:
-    """The results of backward, one for each input; `as_adjoint` makes an adjoint of a result."""
+def call_backward(node: Node, adjoints: Sequence[Any], on_arrays: bool) -> tuple[Any, ...]:
+    """The results of backward, one for each input; `as_adjoint` makes an adjoint of a result.
+
+    `on_arrays` is the Function's `_on_arrays`.
+    """
     function = node.function
-    if node._session is not switch.session and node._session is not None and not function._on_arrays:
+    if node._session is not switch.session and node._session is not None and not on_arrays:
         with runtime.within(node._session, node.name()):
             node._session = switch.session
-            return call_backward(node, adjoints)
+            return call_backward(node, adjoints, on_arrays)
     if switch.enabled or switch.observers or node._hooks is not None:
-        return _call_watched(node, adjoints)
-    if function._on_arrays:
+        return _call_watched(node, adjoints, on_arrays)
+    if on_arrays:
         results = function.backward(node, *adjoints)
     elif len(adjoints) == 1:
         adjoint = adjoints[0]
@@ -83,24 +87,24 @@ def call_backward(node: Node, adjoints: Sequence[Any]) -> tuple[Any, ...]:
     return results
 
 
-def as_adjoint(node: Node, position: int, result: Any) -> Any:
+def as_adjoint(node: Node, position: int, result: Any, on_arrays: bool) -> Any:
     """The result of backward for the input at `position`, as an array (while recording a Tensor) like that input."""
     upstream, index = node.edges[position]  # type: ignore[misc]
     shape, dtype = upstream.outputs[index]
     if type(result) is ndarray and result.dtype is dtype and result.shape == shape and not switch.enabled:
-        return result if node.function._on_arrays else _lock(result)
+        return result if on_arrays else _lock(result)
     return _convert(node, position, result, shape, dtype)
 
 
-def _as_adjoints(node: Node, results: Sequence[Any]) -> list[Any]:
+def _as_adjoints(node: Node, results: Sequence[Any], on_arrays: bool) -> list[Any]:
     """The adjoint of each input, None where there is none."""
     return [
-        as_adjoint(node, position, result) if edge and result is not None else None
+        as_adjoint(node, position, result, on_arrays) if edge and result is not None else None
         for position, (edge, result) in enumerate(zip(node.edges, results, strict=True))
     ]
 
 
-def _call_watched(node: Node, adjoints: Sequence[Any]) -> tuple[Any, ...]:
+def _call_watched(node: Node, adjoints: Sequence[Any], on_arrays: bool) -> tuple[Any, ...]:
     """The same while a graph of the gradient is made, or with hooks or observers."""
     observers = switch.observers
     try:
@@ -111,7 +115,7 @@ def _call_watched(node: Node, adjoints: Sequence[Any]) -> tuple[Any, ...]:
             results = (results,)
         if len(results) != len(node.edges):
             raise _wrong_count(node, results)
-        results = tuple(_as_adjoints(node, results))
+        results = tuple(_as_adjoints(node, results, on_arrays))
         for observer in observers:
             observer.after_backward(node, adjoints, results)
     except BaseException:
@@ -287,10 +291,10 @@ def _run_once(node: Node, adjoints: Sequence[Any]) -> Any:
     with no_grad():
         results = node.function.backward(node, *[None if a is None else a.detach() for a in adjoints])
     results = results if type(results) is tuple else (results,)
-    end = OnceDifferentiable._node()
+    edges = (*[None if a is None else a._edge for a in adjoints], *node.edges)
+    end = begin(Context(), OnceDifferentiable, edges)
     end.differentiated = node.name()
     end.sequence = next(sequence)
-    end.edges = (*[None if a is None else a._edge for a in adjoints], *node.edges)
     outputs: list[Any] = []
     linked = []
     for result in results:

@@ -27,9 +27,16 @@ class Tensor(Memory):
     NumPy's functions of Tensors give Tensors (`np.sin(x)`), where `ops` has them, and so do methods (`x.sin()`).
     """
 
-    grad: Tensor | None = None
-    _edge: Edge | None = None  # the node that made it and the number of that output; for a leaf its accumulator
+    __slots__ = ("_edge", "grad")
+
+    grad: Tensor | None
+    _edge: Edge | None  # the node that made it and the number of that output; for a leaf its accumulator
     __hash__ = object.__hash__
+
+    def __init__(self, array: Array) -> None:
+        """Take over `array` (C-contiguous, owning its memory) and lock it; one that a bound launch writes is copied."""
+        Memory.__init__(self, array)
+        self._edge = self.grad = None
 
     # --- properties and values
 
@@ -322,6 +329,8 @@ def wrap(array: Array) -> Tensor:
     array.setflags(False)  # type: ignore[call-arg]
     result = _new(Tensor)
     result.data = array
+    result._edge = result._version = result.grad = None
+    result._shared = False
     return result
 
 

@@ -59,9 +59,11 @@ held = Held.ids
 class Memory:
     """An array, C-contiguous and locked against writing, with a version that each write raises."""
 
+    __slots__ = ("__weakref__", "_shared", "_version", "data")
+
     data: Array
-    _version: list[int] | None = None  # [writes, switch.writes then, open blocks], one list for all aliases
-    _shared = False  # True if others may write to the memory
+    _version: list[int] | None  # [writes, switch.writes then, open blocks], one list for all aliases; None: no writes
+    _shared: bool  # True if others may write to the memory
 
     def __init__(self, array: Array) -> None:
         """Take over `array` (C-contiguous, owning its memory) and lock it; one that a bound launch writes is copied."""
@@ -69,6 +71,8 @@ class Memory:
             array = array.copy()
         array.setflags(False)  # type: ignore[call-arg]  # write=False, which by name takes 0.2 us more
         self.data = array
+        self._version = None
+        self._shared = False
 
     @classmethod
     def over(cls, source: str, array: Array) -> Self:

@@ -14,7 +14,7 @@ def find_saved(node: Node) -> tuple[dict[int, Array], list[Node]]:
     """Find the arrays that own the memory of one node, by id, and the nodes that made its Tensors."""
     memory: dict[int, Array] = {}
     makers = []
-    for attribute in vars(node).values():
+    for attribute in (node._saved, *vars(node).values()):
         for value in attribute if isinstance(attribute, tuple | list) else (attribute,):
             if isinstance(value, Tensor):
                 if value.grad_fn is not None:

@@ -24,7 +24,7 @@ class Matmul(OptionalTangents):
     @staticmethod
     def backward(ctx: Context, adj: Any) -> tuple[Any, Any]:
         need_x, need_y = ctx.edges
-        x, y = ctx.saved
+        x, y = ctx.read_saved()
         z = adj
         row, column = x.ndim == 1, y.ndim == 1  # a vector is a matrix of one row, or of one column
         if column:
@@ -45,7 +45,7 @@ class Matmul(OptionalTangents):
 
     @staticmethod
     def jvp(ctx: Context, dx: Array | None, dy: Array | None) -> Any:
-        x, y = ctx.saved
+        x, y = ctx.read_saved()
         return sum([left @ right for left, right in ((dx, y), (x, dy)) if left is not None and right is not None])
 
 
@@ -63,7 +63,7 @@ class LinalgVectorNorm(Operation):
     @staticmethod
     def direction(ctx: Context) -> Any:
         """The direction x / |x|; 0, with all its derivatives, at |x| = 0."""
-        x, length = ctx.saved
+        x, length = ctx.read_saved()
         divisor = length.reshape(keepdims_shape(x.shape, ctx.axis))
         zero = plain(divisor) == 0
         return x * np.where(zero, 0, 1 / np.where(zero, 1, divisor))

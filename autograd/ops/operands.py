@@ -33,7 +33,10 @@ def constant(x: Any) -> Tensor:
 
 def operand(x: Any) -> Operand:
     """Return a Tensor or a plain number (which does not widen a dtype) as it is; make a constant Tensor of the rest."""
-    return x if type(x) in (Tensor, float, int) else constant(x)
+    return x if type(x) in _OPERANDS else constant(x)
+
+
+_OPERANDS = frozenset((Tensor, float, int))
 
 
 def as_tensor(x: Any) -> Tensor:
@@ -49,10 +52,10 @@ def plain(x: Operand) -> Any:
 class Operation(Function):
     """A Function whose rules are written once, for arrays and for Tensors.
 
-    `backward` and `jvp` read `ctx.saved` and receive arrays. While a second derivative is recorded, `backward` receives
-    Tensors, and NumPy's functions and operators in it become operations of the graph. `plain` gives the values that a
-    rule only compares. An adjoint may have the result's shape: it is then summed over the axes along which the input
-    was broadcast.
+    `backward` and `jvp` call `ctx.read_saved()` and receive arrays. While a second derivative is recorded, `backward`
+    receives Tensors, and NumPy's functions and operators in it become operations of the graph. `plain` gives the values
+    that a rule only compares. An adjoint may have the result's shape: it is then summed over the axes along which the
+    input was broadcast.
     """
 
     once_differentiable = False
@@ -88,14 +91,14 @@ def _one_operand(f: Callable[..., Any], rule: Rule) -> dict[str, Any]:
     def forward(ctx: Context, x: Tensor) -> Any:
         z = f(x.data)
         if reads_x:
-            ctx.save_for_backward(x)
+            ctx.keep((x,))
         elif reads_z:
             z = Tensor(np.asarray(z))
-            ctx.save_for_backward(z)
+            ctx.keep((z,))
         return z
 
     def backward(ctx: Context, adj: Any) -> Any:
-        return rule(adj, *ctx.saved)
+        return rule(adj, *ctx.read_saved())
 
     return {"forward": staticmethod(forward), "backward": staticmethod(backward), "jvp": staticmethod(backward)}
 
@@ -109,19 +112,18 @@ def _two_operands(f: Callable[..., Any], rule_x: Rule, rule_y: Rule) -> dict[str
     def forward(ctx: Context, x: Operand, y: Operand) -> Any:
         if saves:
             need_x, need_y = ctx.edges
-            ctx.save_for_backward(
-                x if (need_x and x_for_x) or (need_y and x_for_y) else None,
-                y if (need_x and y_for_x) or (need_y and y_for_y) else None,
-            )
+            saved_x = x if (need_x and x_for_x) or (need_y and x_for_y) else None
+            saved_y = y if (need_x and y_for_x) or (need_y and y_for_y) else None
+            ctx.keep((saved_x, saved_y))
         return f(x.data if type(x) is Tensor else x, y.data if type(y) is Tensor else y)
 
     def backward(ctx: Context, adj: Any) -> tuple[Any, Any]:
         need_x, need_y = ctx.edges
-        saved = ctx.saved if saves else None
+        saved = ctx.read_saved() if saves else None
         return by_x(adj, saved) if need_x else None, by_y(adj, saved) if need_y else None
 
     def jvp(ctx: Context, dx: Any, dy: Any) -> Any:
-        saved = ctx.saved if saves else None
+        saved = ctx.read_saved() if saves else None
         return broadcast(ctx, sum([rule(d, saved) for rule, d in ((by_x, dx), (by_y, dy)) if d is not None]))
 
     return {"forward": staticmethod(forward), "backward": staticmethod(backward), "jvp": staticmethod(jvp)}

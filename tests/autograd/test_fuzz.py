@@ -69,7 +69,7 @@ def test_every_operation_is_drawn() -> None:
 
 def test_a_wrong_rule_is_found_and_shrunk_to_a_script_of_a_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """The derivative of y = tanh x is 1 - y in place of 1 - y^2."""
-    rule = staticmethod(lambda ctx, adj: adj * (1 - ctx.saved[0]))
+    rule = staticmethod(lambda ctx, adj: adj * (1 - ctx.read_saved()[0]))
     monkeypatch.setattr(functions.Tanh, "backward", rule)
     monkeypatch.setattr(functions.Tanh, "jvp", rule)
 

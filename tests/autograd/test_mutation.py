@@ -31,7 +31,7 @@ class Product(Function):
 
     @staticmethod
     def backward(ctx, adj):
-        x, y = ctx.saved
+        x, y = ctx.read_saved()
         return adj * y * y, adj * 2 * x * y
 '''
 

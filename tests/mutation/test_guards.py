@@ -123,7 +123,7 @@ COPIES = [
 SAVED = [
     Guard(
         "saved while open for writing",
-        Context.save_for_backward,
+        Context.keep,
         "if switch.open and any(self.edges):",
         "if False:",
         of_saved.test_an_operation_on_a_tensor_that_is_open_for_writing_is_refused,
