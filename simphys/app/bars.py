@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from simphys.optimize import IterationRecord
+    from simphys.optimize import IterationRecord, Result
 
 SECONDS = 0.2
 """Least time between two changes of a bar [s]."""
@@ -67,18 +67,30 @@ def bar_of_steps() -> Callable[[int, int], None] | None:
     return lambda step, steps: bar.update(f"step {step} of {steps}", step, steps)
 
 
-def bar_of_iterations(iterations: int) -> Callable[[IterationRecord], None] | None:
-    """Make a bar for a fit of at most so many iterations a stage; None outside of notebooks."""
-    if not in_notebook():
-        return None
-    bar = Bar()
+class BarOfIterations(Bar):
+    """A bar for a fit of at most so many iterations a stage: called at each, and ended by `end_bar`."""
 
-    def update(record: IterationRecord) -> None:
-        line = f"iteration {record.index} of at most {iterations}, loss {record.loss:.6g}"
+    def __init__(self, iterations: int) -> None:
+        super().__init__()
+        self._iterations = iterations
+
+    def __call__(self, record: IterationRecord) -> None:
+        line = f"iteration {record.index} of at most {self._iterations}, loss {record.loss:.6g}"
         stage = f"stage {record.stage + 1} of {record.stages}, " if record.stages > 1 else ""
-        bar.update(stage + line, record.stage * iterations + record.index, record.stages * iterations)
+        done = record.stage * self._iterations + record.index
+        self.update(stage + line, done, record.stages * self._iterations)
 
-    return update
+
+def end_bar(bar: object, result: Result) -> None:
+    """Show how a search ended, often long before the largest number of iterations; nothing where that is no bar."""
+    if isinstance(bar, BarOfIterations):
+        count = len(result.history) - 1
+        bar.update(f"{result.status} after {count} iteration{'s' * (count != 1)}, loss {result.loss:.6g}", 1, 1)
+
+
+def bar_of_iterations(iterations: int) -> BarOfIterations | None:
+    """Make a bar for a fit; None outside of notebooks."""
+    return BarOfIterations(iterations) if in_notebook() else None
 
 
 def bar_of_members() -> Callable[[int, int, int, int], None] | None:

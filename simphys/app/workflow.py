@@ -52,7 +52,7 @@ from simphys.runs.run_files import (
 from simphys.runs.truths import TruthError, compute_truth_errors, write_truths
 from simphys.runs.used_values import find_departures, write_departures
 
-from .bars import bar_of_iterations, bar_of_steps
+from .bars import bar_of_iterations, bar_of_steps, end_bar
 
 
 @dataclass(frozen=True, repr=False)
@@ -199,8 +199,7 @@ def identify(
     """
     require_scene("identify", scene)
     if resume and overwrite:
-        remedy = "Drop one of them."
-        raise InputError("identify", "a run is either resumed or overwritten", "resume and overwrite", remedy)
+        raise InputError("identify", "a run is either resumed or overwritten", "both", "Drop one of them.")
     _require_folder("identify", folder, overwrite=overwrite, resume=resume)
     if folder is not None and not (overwrite or resume):
         require_no_run(Path(folder))  # before the work of the checks below
@@ -212,9 +211,9 @@ def identify(
     if resume and folder is not None:
         require_same_run(scene, Path(folder))
     chosen = scene.config.optimizer
-    rate = chosen.learning_rate if chosen.method in ("adam", "gradient_descent") else None
     with open_recorder(scene, folder, kind="optimize", overwrite=overwrite, resume=resume) as recorder:
         _begin(recorder, scene, old_files)
+        tell = on_iteration or bar_of_iterations(chosen.iterations)
         try:
             search, horizon = prepare_search(objective, chosen.horizon)
             result = optimize.minimize(
@@ -222,16 +221,17 @@ def identify(
                 method=chosen.method,
                 iterations=chosen.iterations,
                 tolerance=chosen.tolerance,
-                learning_rate=rate,
+                learning_rate=chosen.learning_rate if chosen.method in ("adam", "gradient_descent") else None,
                 smoothing=_smoothing(scene),
                 horizon=horizon,
                 lowpass=scene.config.loss.lowpass or (),
                 log=None if folder is None else RecorderLog(recorder),
-                on_iteration=make_iteration_writer(recorder, on_iteration or bar_of_iterations(chosen.iterations)),
+                on_iteration=make_iteration_writer(recorder, tell),
                 each=each,
             )
         except optimize.Interrupted as stop:
             raise IdentificationInterrupted(_conclude_early(recorder, objective, stop.result)) from None
+        end_bar(tell, result)
         found = _conclude(recorder, objective, result if determined else judge_determined(objective, result))
         cost.write(recorder)
         return found

@@ -273,7 +273,7 @@ def test_a_resumed_run_must_be_of_the_same_scene_and_measurement(monkeypatch: py
     Path("data.txt").write_text(Path("data.txt").read_text().replace("\n0.0100 ", "\n0.0101 "))
     other = simphys(*resume)
     for result, message in (
-        (both, "identify: a run is either resumed or overwritten; found resume and overwrite. Drop one of them."),
+        (both, "identify: a run is either resumed or overwritten; found both. Drop one of them."),
         (changed, "resume of runs/scene: the scene must be that of the interrupted run; found [material] "),
         (other, "resume of runs/scene: the measurement must be that of the interrupted run; found another "),
     ):

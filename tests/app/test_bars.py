@@ -47,8 +47,9 @@ def test_a_cell_shows_how_far_a_simulation_and_a_fit_are(cell: Cell, tmp_path: P
     simulate(scene)
     assert f'value="{scene.steps}" max="{scene.steps}"' in cell.texts[-1]
     assert "<progress" in cell.texts[0] and f"step {scene.steps} of {scene.steps}, " in cell.texts[-1]
-    identify(scene)
-    assert "iteration" in cell.texts[-1] and "loss" in cell.texts[-1]
+    fit = identify(scene)
+    assert any(f"iteration 0 of at most {scene.config.optimizer.iterations}, loss" in text for text in cell.texts)
+    assert 'value="1" max="1"' in cell.texts[-1] and f"{fit.result.status} after" in cell.texts[-1]
 
 
 def test_elsewhere_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
