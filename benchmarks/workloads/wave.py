@@ -10,7 +10,7 @@ import numpy as np
 
 from simphys.autograd import Tensor, tensor
 from simphys.rollout import Mode, rollout
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 from simphys.simulators.wave import step
 from simphys.simulators.wave.model import Params, State, Wave
 

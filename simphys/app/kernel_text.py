@@ -9,10 +9,10 @@ from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 from simphys.experiment.scene import Scene
 from simphys.experiment.several import make_batch
-from simphys.rollout.generated import GeneratedEngine, NestedEngine
-from simphys.rollout.generated.choices import find_forms
-from simphys.rollout.generated.forms import Form
-from simphys.rollout.generated.show import show_kernels
+from simphys.rollout.engine import GeneratedEngine, NestedEngine
+from simphys.rollout.engine.choices import find_forms
+from simphys.rollout.engine.forms import Form
+from simphys.rollout.engine.show import show_kernels
 from simphys.rollout.inputs import read_inputs
 from simphys.simulator import Engine
 

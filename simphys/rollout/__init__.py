@@ -19,8 +19,8 @@ from ..autograd import Tensor
 from ..autograd.errors import InputError
 from ..simulator import Model
 from . import budget
+from .engine import engine_of
 from .fused import Request, run_fused
-from .generated import engine_of
 from .inputs import Keep, read_inputs, resolve_fields, resolve_keep
 from .nested import run_nested
 from .plan import Plan

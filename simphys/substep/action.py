@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -120,8 +120,9 @@ class Action:
     origin: str = ""
     """Sub-step that it belongs to, and which of its passes: shown beside the text, which does not depend on it."""
 
-    def slots(self) -> set[Slot]:
-        return {*self.reads, *self.writes}
+    def slots(self) -> KeysView[Slot]:
+        """Slots that it writes or reads, in this order."""
+        return dict.fromkeys([*self.writes, *self.reads]).keys()
 
 
 class Site:

@@ -134,7 +134,8 @@ def _compile(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
     groups = schedule(scope.actions)
     inside = find_locals(groups, names)
     filled = [slot for slot in results if slot.value.size]
-    memory = dict.fromkeys([*filled, *[slot for group in groups for slot in sorted(group.slots() - inside, key=str)]])
+    rest = [slot for group in groups for slot in sorted(group.slots(), key=str) if slot not in inside]
+    memory = dict.fromkeys([*filled, *rest])
     taken = [slot for slot in results if not slot.value.components_first]
     assert not any([slot.by_component for slot in taken]), "results are arrays of vectors"
     places = {

@@ -13,7 +13,7 @@ tangent name what they read: inputs, results, and adj_<result> or d<input>. An e
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 from weakref import ref
 
@@ -162,7 +162,7 @@ class Operation(Pattern):
             given = {n: _make_zeros(slot) if slot in still else arrays[slot] for n, slot in slots.items()}
             call(given, memory, (), moment)
 
-        scope.add(_make_call(run, {*slots.values()} - still, set(written)))
+        scope.add(_make_call(run, [slot for slot in slots.values() if slot not in still], written))
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         wanted, adds, targets = self.find_wanted(op, scope), {}, {}
@@ -187,8 +187,9 @@ class Operation(Pattern):
                 elif values is not None:
                     np.add(memory[name], values, out=memory[name])
 
-        reads = {*slots.values()} - missing | {targets[name] for name in wanted if adds[name]}
-        scope.add(_make_call(run, reads, set(targets.values()), "own"))
+        reads = [slot for slot in slots.values() if slot not in missing]
+        reads += [targets[name] for name in wanted if adds[name]]
+        scope.add(_make_call(run, reads, targets.values(), "own"))
 
     # --- a pass by itself
 
@@ -298,7 +299,7 @@ def _make_zeros(slot: Slot) -> Array:
 
 
 def _make_call(
-    run: Callable[[Arrays, Moment], None], reads: set[Slot], writes: set[Slot], access: Access = "other"
+    run: Callable[[Arrays, Moment], None], reads: Iterable[Slot], writes: Iterable[Slot], access: Access = "other"
 ) -> Action:
     """Make the action of a call; with access "own", the memory of what it writes may be that of what it reads."""
     return Action(WHOLE, _no_loop, dict.fromkeys(reads, access), dict.fromkeys(writes, access), call=run)

@@ -310,9 +310,8 @@ class Pattern(ABC):
     def input_reads(self, op: Op, scope: Scope, names: frozenset[str], kind: Any = "value") -> dict[Slot, Access]:
         """Slots of the named inputs."""
         found: dict[Slot, Access] = {}
-        for name in names & op.inputs.keys():
-            value = op.inputs[name]
-            if not isinstance(value, Value) or scope.is_zero(value):
+        for name, value in op.inputs.items():
+            if name not in names or not isinstance(value, Value) or scope.is_zero(value):
                 continue
             if kind == "tangent" and not scope.moves(value):
                 continue

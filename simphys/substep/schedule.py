@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, KeysView, Sequence
 from dataclasses import dataclass
 
 from .action import Access, Action, Slot
@@ -39,8 +39,8 @@ class Group:
     def in_order(self) -> bool:
         return any([action.in_order for action in self.actions])
 
-    def slots(self) -> set[Slot]:
-        return {*self.reads, *self.writes}
+    def slots(self) -> KeysView[Slot]:
+        return dict.fromkeys([*self.writes, *self.reads]).keys()
 
     def append(self, action: Action) -> None:
         self.actions.append(action)

@@ -12,8 +12,8 @@ import pytest
 from simphys.app.kernel_text import write_kernels
 from simphys.autograd import linearize, runtime
 from simphys.experiment.scene import Scene, load_scene
-from simphys.rollout.generated import engine
-from simphys.rollout.generated.kernels import Loops
+from simphys.rollout.engine import generated_engine
+from simphys.rollout.engine.kernels import Loops
 from simphys.simulator.memo import memo
 
 from ..helpers import oscillator
@@ -46,12 +46,12 @@ def launch(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Run a scene forward, backward and in tangent mode, and list the kernels that its engines launch."""
     launched: set[str] = set()
 
-    class Noted(engine.StepLaunch):
+    class Noted(generated_engine.StepLaunch):
         def __init__(self, loops: Loops, arguments: tuple[object, ...], *, often: bool) -> None:
             launched.update(read_functions(loops.kernel.text))
             super().__init__(loops, arguments, often=often)
 
-    monkeypatch.setattr(engine, "StepLaunch", Noted)
+    monkeypatch.setattr(generated_engine, "StepLaunch", Noted)
     fields = dict(zip(scene.params.names(), scene.params.tensors(), strict=True))
     if scene.controls is not None:
         fields |= zip(scene.controls.names(), scene.controls.tensors(), strict=True)

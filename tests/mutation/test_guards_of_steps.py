@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from simphys.numerics import dependencies, vanishing, writes
-from simphys.rollout.generated import memory, nested_engine, prologue, record
+from simphys.rollout.engine import memory, nested_engine, prologue, record
 from simphys.substep import function, pattern, relation, trace
 from simphys.substep.edges import Edges
 from simphys.substep.operation import Operation

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simphys.autograd import runtime
-from simphys.rollout.generated import forms, kernels
+from simphys.rollout.engine import forms, kernels
 from simphys.simulator.memo import memo
 
 from ..helpers.processor import Place, compute

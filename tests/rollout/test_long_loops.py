@@ -11,9 +11,9 @@ import pytest
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 from simphys.rollout import rollout
-from simphys.rollout.generated import engine
-from simphys.rollout.generated.arrays import make_rows, read_rows
-from simphys.rollout.generated.repeated import Launches
+from simphys.rollout.engine import generated_engine
+from simphys.rollout.engine.arrays import make_rows, read_rows
+from simphys.rollout.engine.repeated import Launches
 from simphys.substep.program import Domain, Value, View
 
 from ..simulators.mass_spring.systems import system
@@ -36,7 +36,7 @@ def move(**options: Any) -> tuple[np.ndarray, np.ndarray]:
 def test_a_loop_over_time_is_right_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     position, gradient = move()
     assert np.isfinite(gradient).all() and gradient.any()
-    monkeypatch.setattr(engine, "LOOP_ROUNDS", 10**9)
+    monkeypatch.setattr(generated_engine, "LOOP_ROUNDS", 10**9)
     try:
         whole, whole_gradient = move()
     except InputError as error:  # Mesa's software driver ends the loops of a thread after 65,535 rounds

@@ -12,7 +12,7 @@ from simphys.autograd import Context, Function, Tensor, gradcheck, ops, tensor
 from simphys.autograd.errors import MissingJvp
 from simphys.autograd.proof.gradcheck import dot_product_test
 from simphys.rollout import rollout
-from simphys.rollout.generated import NestedEngine, engine_of
+from simphys.rollout.engine import NestedEngine, engine_of
 from simphys.simulator import Model, Record
 
 STEPS = 6

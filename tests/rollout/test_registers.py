@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.fuzz.steps.bodies import draw
 from benchmarks.fuzz.steps.checks import compare, evaluate
-from simphys.rollout.generated import registers
+from simphys.rollout.engine import registers
 
 SEEDS = (0, 3, 5, 8, 11)
 
@@ -24,7 +24,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         made.append([] if found is None else [*found.before, *found.step])
         return found
 
-    monkeypatch.setattr("simphys.rollout.generated.kernels.unroll", noted)
+    monkeypatch.setattr("simphys.rollout.engine.kernels.unroll", noted)
     return made
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from simphys.autograd import Tensor, tensor
 from simphys.rollout import engine_of, rollout
-from simphys.rollout.generated import plan
+from simphys.rollout.engine import plan
 from simphys.simulator import Model, Record
 
 SHAPE = (2, 3, 2, 3)

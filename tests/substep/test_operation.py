@@ -14,7 +14,7 @@ from simphys.autograd import Tensor, gradcheck, tensor
 from simphys.autograd.errors import InputError, MissingJvp
 from simphys.autograd.proof.gradcheck import dot_product_test
 from simphys.rollout import engine_of, rollout
-from simphys.rollout.generated import GeneratedEngine
+from simphys.rollout.engine import GeneratedEngine
 from simphys.simulator import Model, Record
 from simphys.substep import element, operation, per_element
 

@@ -13,7 +13,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.numerics.element import element
 from simphys.rollout import rollout
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 from simphys.simulator import Model, Record
 from simphys.substep import per_element
 

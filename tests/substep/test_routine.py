@@ -10,7 +10,7 @@ import pytest
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.rollout.generated import plan
+from simphys.rollout.engine import plan
 
 from ..helpers import roots
 from ..helpers.contract import System, assert_same, evaluate

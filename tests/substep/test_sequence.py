@@ -12,7 +12,7 @@ from simphys.autograd import Tensor, no_grad, tensor
 from simphys.autograd.errors import InputError
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.rollout import engine_of, plan, rollout
-from simphys.rollout.generated import GeneratedEngine
+from simphys.rollout.engine import GeneratedEngine
 from simphys.rollout.trajectory import BlowUp
 from simphys.substep import Parameters, element, trace_of
 

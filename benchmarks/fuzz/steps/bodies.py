@@ -13,7 +13,7 @@ from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.kernels.runtime import ti
 from simphys.diagnose.check.case import Case, RandomWeights
 from simphys.numerics.element import element
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 from simphys.simulator import Model, Record, Shape
 from simphys.substep import edges, from_grid, per_element, to_grid
 

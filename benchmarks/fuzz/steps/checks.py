@@ -14,7 +14,7 @@ from simphys.autograd.errors import InputError
 from simphys.autograd.proof.gradcheck import GradcheckError, dot_product_test, gradcheck
 from simphys.diagnose.check.case import Case, gradients
 from simphys.rollout import BlowUp, rollout
-from simphys.rollout.generated import plan
+from simphys.rollout.engine import plan
 
 from .draws import draw
 from .world import Array

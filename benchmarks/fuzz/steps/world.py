@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simphys.autograd import Tensor
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 from simphys.simulator import Model, Record, Shape
 from simphys.substep import Weights
 

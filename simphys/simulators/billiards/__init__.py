@@ -1,6 +1,6 @@
 """Billiards: start with step.py, the nested step."""
 
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 
 from .events import explain_endless_impacts, find_events
 from .model import Billiards, Params, State, check_params

@@ -1,6 +1,6 @@
 """Elastic waves in a section or in space. Start with step.py, the nested step."""
 
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 
 from .model import Elastic, Params, State, check_params
 from .stability import step_limits

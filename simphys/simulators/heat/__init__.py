@@ -1,6 +1,6 @@
 """Heat conduction. Start with step.py, the nested step."""
 
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 
 from .model import Heat, Params, State, check_params
 from .stability import advice, step_limits

@@ -1,6 +1,6 @@
 """Mass-spring systems. Start with step.py, the nested step."""
 
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 
 from .ground_events import find_events
 from .model import MassSpring, Params, State, check_params

@@ -1,6 +1,6 @@
 """Molecular dynamics. Start with step.py, the nested step."""
 
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 
 from .model import Molecular, Params, State, check_params
 from .step import step

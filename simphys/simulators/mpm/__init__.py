@@ -1,6 +1,6 @@
 """MLS-MPM: start reading at step.py, the nested step, from which the engine is generated."""
 
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 
 from .collider import Collider
 from .model import MPM, Params, State

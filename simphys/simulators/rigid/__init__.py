@@ -1,6 +1,6 @@
 """Rigid bodies with contacts and joints. Start with step.py, the nested step; rows.py lists the arrays it passes on."""
 
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 
 from .checks import check_params
 from .events import find_events

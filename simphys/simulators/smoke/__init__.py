@@ -1,6 +1,6 @@
 """Incompressible flow. Start with step.py, the nested step."""
 
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 
 from .model import Params, Smoke, State
 from .stability import step_limits

@@ -1,6 +1,6 @@
 """Smoothed particle hydrodynamics. Start with step.py, the nested step."""
 
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 
 from .model import SPH, Params, State, check_params
 from .step import step

@@ -3,7 +3,7 @@
 from typing import Any
 
 from simphys.autograd import runtime
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 from simphys.simulator import Array, Arrays, Engine
 
 from .fused.engine import WaveEngine

@@ -6,7 +6,7 @@ import pytest
 
 from simphys.autograd import InputError, tensor
 from simphys.rollout import rollout
-from simphys.rollout.generated import record
+from simphys.rollout.engine import record
 from simphys.rollout.trajectory import BlowUp
 from simphys.simulators.charges import Charges, step
 

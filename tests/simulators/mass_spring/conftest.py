@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simphys.autograd import runtime
-from simphys.rollout.generated import forms
+from simphys.rollout.engine import forms
 
 
 @pytest.fixture(params=["serial", "gather"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import runtime, tensor
-from simphys.rollout.generated import forms
+from simphys.rollout.engine import forms
 
 from ...helpers.contract import Case, Contract, System
 from .systems import NAMES, controls, system

@@ -10,7 +10,7 @@ import pytest
 
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
-from simphys.rollout.generated import GeneratedEngine, arrays
+from simphys.rollout.engine import GeneratedEngine, arrays
 from simphys.simulator import Arrays
 from simphys.simulators.mass_spring.model import MassSpring, Params
 

@@ -14,7 +14,7 @@ import pytest
 
 from simphys.autograd import Tensor, tensor
 from simphys.rollout import rollout
-from simphys.rollout.generated import GeneratedEngine
+from simphys.rollout.engine import GeneratedEngine
 from simphys.simulator import Arrays
 from simphys.simulators.smoke import Smoke, advect, project
 from simphys.simulators.smoke.solve_report import SolveReport, SolveReports, UnconvergedSolve

@@ -1,6 +1,6 @@
 """A chain of pendulums in the plane. Start with step.py, the nested step; its engine is generated from it."""
 
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 
 from .model import Chain, Params, State, check_params
 from .step import step

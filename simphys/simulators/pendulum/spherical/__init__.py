@@ -1,6 +1,6 @@
 """The spherical pendulum. Start with step.py, the nested step; its engine is generated from it."""
 
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 
 from ..integrators import check_params
 from .model import Params, Spherical, State, check_state

@@ -1,6 +1,6 @@
 """Shallow water. Start with step.py, the nested step."""
 
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 
 from .model import Params, ShallowWater, State
 from .stability import advice, step_limits

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import linearize
-from simphys.rollout.generated import engine_of
+from simphys.rollout.engine import engine_of
 from simphys.simulators.wave.model import Wave
 from simphys.simulators.wave.step import step
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.rollout.generated import GeneratedEngine, engine_of
+from simphys.rollout.engine import GeneratedEngine, engine_of
 from simphys.simulators.wave.shallow import Params, step
 
 from .basins import basin

@@ -12,7 +12,7 @@ from simphys.autograd.kernels.launch import Kernel
 from simphys.substep.program import WHOLE, Domain
 
 from . import forms
-from .engine import GeneratedEngine
+from .generated_engine import GeneratedEngine
 from .kernels import Loops
 from .memory import ONCE
 from .plan import EnginePlan, Recorded

@@ -12,7 +12,7 @@ from simphys.substep.record import record_step
 from simphys.substep.trace import NotDeclared
 
 from .carry import find_carried
-from .engine import GeneratedEngine
+from .generated_engine import GeneratedEngine
 from .nested_engine import NestedEngine
 from .plan import Recorded
 from .prologue import split_prologue

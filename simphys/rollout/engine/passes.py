@@ -65,9 +65,9 @@ def find_stored(program: Program, reads: Reads, available: Collection[Value] = (
         op = makers[value]
         return op.pattern.is_cheap and all([is_cheap(other) for other in op.values()])
 
-    later = set(reads.later) - kept
-    for value in sorted({*reads.values, *later}, key=lambda value: program.ops.index(makers[value])):
-        if value in later or not is_cheap(value):
+    later, read = set(reads.later) - kept, set(reads.values)
+    for value in makers:  # in the order of the program, which a set does not have
+        if value in later or (value in read and not is_cheap(value)):
             stored[value] = None
     return list(stored)
 
