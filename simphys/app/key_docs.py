@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,10 @@ from simphys.scenefile.validate import did_you_mean
 
 BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "min_length": "length >=", "max_length": "length <="}
 
+SYMBOL = r"(?:m|s|kg|rad|K|N|Pa|J|W|Hz|C|px)(?:\^\d)?"
+UNIT = rf"\[((?:1/)?{SYMBOL}(?:[ /]| or |[()]|{SYMBOL})*)\]"
+"""Unit in brackets, such as [kg m^2] or [W/(m K)]; other brackets, such as those of shapes, are none."""
+
 
 @dataclass(frozen=True)
 class KeyDoc:
@@ -31,6 +36,18 @@ class KeyDoc:
     bounds: str
     section: str
     """Description of its section, with units."""
+
+    @property
+    def unit(self) -> str:
+        """The unit that the description of its section gives it; empty for what is no number, or has none."""
+        if "number" not in self.kind:
+            return ""
+        name = self.path.rpartition(".")[2].replace("_", "[_ ]")
+        between = r"[^.,;:\[\]]*"
+        for begin in (rf"(?:^|[.;] |\n)(?i:{name}): ", rf"(?<!\w)(?i:{name}s?)\b"):
+            if found := re.search(f"{begin}{between}{UNIT}(?: or {UNIT})?", self.section):
+                return " or ".join(filter(None, found.groups()))
+        return ""
 
 
 def list_keys() -> list[KeyDoc]:

@@ -319,8 +319,8 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]],
 
 def print_keys(docs: Sequence[KeyDoc]) -> None:
     """Print keys of scene files: one at length, or a table of several and the descriptions of their sections."""
-    rows = [(doc.path, doc.kind, doc.default, doc.bounds) for doc in docs]
-    print_table("", ("key", "value", "default", "bounds"), list(dict.fromkeys(rows)))
+    rows = [(doc.path, doc.unit, doc.kind, doc.default, doc.bounds) for doc in docs]
+    print_table("", ("key", "unit", "value", "default", "bounds"), list(dict.fromkeys(rows)))
     console = make_console()
     for text in list(dict.fromkeys(doc.section for doc in docs))[:3]:
         console.print(text, soft_wrap=True)

@@ -89,7 +89,7 @@ class RecordedSection(Section):
     [observations], with the same meaning, and so is time_unit if the file is theirs; begin [s] is the time in the file
     at which the motion starts, by default that of observations.begin or of observations.window, or 0. A step takes the
     value in its middle, by straight lines between samples.
-    gain, offset and delay [s]: one number, or one for each channel; unknowns call them control_gain, control_offset and
+    gain, offset, delay [s]: one number, or one for each channel; unknowns call them control_gain, control_offset and
     control_delay. unit: of the control, for pictures.
     """
 

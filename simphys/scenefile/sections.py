@@ -66,7 +66,7 @@ class RuntimeSection(Section):
 
 
 class TimeSection(Section):
-    """The time step [s] and how far to go: a number of steps, a duration [s], or until the last observation."""
+    """The time step dt [s] and how far to go: a number of steps, a duration [s], or until the last observation."""
 
     dt: Positive
     steps: Count | None = None

@@ -10,7 +10,7 @@ import pytest
 
 from simphys.app.command import EXAMPLES as HELP
 from simphys.app.compare_runs import compare_runs
-from simphys.app.key_docs import find_keys
+from simphys.app.key_docs import find_keys, list_keys
 from simphys.app.start_scene import EXAMPLES
 from simphys.autograd.errors import InputError
 from simphys.experiment.scene import load_scene
@@ -72,6 +72,27 @@ def test_docs_give_unit_default_and_bounds_of_a_key() -> None:
     assert "[s]" in dt.section and set(dt.simulators) == set(SIMULATORS)
     (method,) = find_keys("optimizer.method")
     assert '"lbfgs"' in method.kind and method.default == "'least_squares'"
+
+
+@pytest.mark.parametrize(
+    ("key", "unit"),
+    [
+        ("time.dt", "s"),
+        ("material.rest_length", "m"),
+        ("medium.heat_capacity", "J/(m^3 K)"),
+        ("particle_volume", "m^2 or m^3"),
+        ("joints.0.damping", "N m s or kg/s"),
+        ("geometry.anchors.0.point", ""),  # what follows it in its section is a stiffness
+        ("time.steps", ""),
+        ("bodies.0.law", ""),
+    ],
+)
+def test_docs_find_the_unit_of_a_number_in_its_section(key: str, unit: str) -> None:
+    assert {doc.unit for doc in find_keys(key)} == {unit}
+
+
+def test_no_unit_is_an_index() -> None:
+    assert {doc.unit for doc in list_keys()} & {"j", "J", "n", "1", "m"} == {"J", "m"}
 
 
 def test_docs_find_the_end_of_a_key_a_section_and_a_simulator() -> None:

@@ -17,4 +17,4 @@ def test_the_page_of_models_is_made_from_the_sources() -> None:
 def test_the_page_of_scene_files_is_made_from_the_schema() -> None:
     made = runpy.run_path(str(DOCS / "make_scene_files.py"))["make_page"]()
     assert made == (DOCS / "scene_files.md").read_text(), "Run python docs/make_scene_files.py."
-    assert "| `dt` | number | required | > 0 |" in made and "## mass_spring" in made
+    assert "| `dt` | s | number | required | > 0 |" in made and "## mass_spring" in made

@@ -16,7 +16,7 @@ from simphys.rollout.inputs import Keep
 
 from .case import Case, Loss, RandomWeights
 from .certificate import Certificate, Cost, Statement
-from .derivatives import check_derivatives, check_sub_steps, find_negligible
+from .derivatives import check_derivatives, check_sub_steps, explain_differences, find_negligible
 from .localize import LOCAL, compute_states, localize
 from .modes import ModeComparison, OnStatement, ignore_statement
 
@@ -58,6 +58,7 @@ def check(
     found.add(*check_derivatives(case, found.fused, seed=seed, each=each))
     at = sorted({steps // 4, steps // 2, 3 * steps // 4})
     found.add(*check_sub_steps(case, compute_states(case), at))
+    findings += tuple(explain_differences(case, found.statements))
     hidden = find_negligible(case, found.fused)
     if hidden:
         findings += (f"The effect on the loss is too small for finite differences: {', '.join(hidden)}.",)

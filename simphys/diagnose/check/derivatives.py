@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -53,6 +53,27 @@ def find_negligible(case: Case, fused: Run) -> list[str]:
     """List the leaves whose effect is too small for differences of the loss, by a gradient that the modes agree on."""
     found = estimate_effects(case, fused)
     return [name for name in case.leaves() if found[name] <= NEGLIGIBLE * max(found.values())]
+
+
+def explain_differences(case: Case, statements: Sequence[Statement]) -> Iterator[str]:
+    """Name kinks and the solver's tolerance, where nothing but finite differences over the whole motion disagrees.
+
+    A wrong adjoint disagrees for its sub-step, with its tangent or between the modes, too.
+    """
+    leaves = case.leaves()
+    rough = [s.name for s in statements if s.claim == DIFFERENCE and s.tolerance > COARSE and s.name not in leaves]
+    failed = [s for s in statements if not s.passed]
+    if not failed or any(s.claim != DIFFERENCE or s.name not in [*leaves, *rough] for s in failed):
+        return
+    tolerance = getattr(case.model, "tolerance", None)
+    if not rough and tolerance is None:
+        return
+    yield "Only finite differences disagree: all modes and tangents agree, and sub-steps where they are smooth."
+    if rough:
+        kinks = ", ".join(dict.fromkeys(rough))
+        yield f"The motion has kinks ({kinks}), where they tell nothing: take a start without them, by [check]."
+    if tolerance is not None:
+        yield f"Where a solver iterates to a tolerance ({tolerance:g}), that limits them, too: lower it for the check."
 
 
 def check_sub_steps(case: Case, states: Arrays, at: Iterable[int]) -> Iterator[Statement]:

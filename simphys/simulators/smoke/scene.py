@@ -24,9 +24,10 @@ SIDES: tuple[Side, ...] = ("x-", "x+", "y-", "y+", "z-", "z+")
 class SmokeSimulator(Simulator):
     """Options of the simulator.
 
-    grid, advection and projection: see the model. sweeps: number of sweeps of the projection "jacobi", which nothing
+    grid and projection: see the model. sweeps: number of sweeps of the projection "jacobi", which nothing
     interrupts; others need far fewer for such accuracy. tolerance: of the iterative projections, the residual relative
-    to the initial divergence.
+    to the initial divergence. advection: "maccormack" is sharper; its limiter has kinks, where finite differences, as
+    those of `simphys check`, tell nothing.
     """
 
     name: Literal["smoke"]
@@ -51,7 +52,7 @@ class GridSection(Section):
 
 
 class FluidSection(Section):
-    """The fluid: kinematic viscosity [m^2/s], and buoyancy, the acceleration per unit of smoke [m/s^2]; default 0."""
+    """The fluid: kinematic viscosity [m^2/s], and buoyancy [m/s^2], the acceleration per unit of smoke; default 0."""
 
     viscosity: NonNegative = 0.0
     buoyancy: Vector | None = None
