@@ -29,7 +29,7 @@ from ..simulator.step_limit import StepLimit
 
 DENSE = 64
 """Largest number of values of a state for which all columns of J take no longer than an iteration."""
-FINE, COARSE = 1e-4, 2e-3
+FINE, COARSE = 1e-4, 5e-3
 """Relative error of the largest time step, for few values and for more; the one returned is stable."""
 TRIALS = 60
 """Most time steps to try; five to fifteen suffice."""
@@ -192,6 +192,6 @@ def _iterate(times: Callable[[Array], Array], size: int) -> float:
     operator = linalg.LinearOperator((size, size), matvec=times, dtype=np.float64)
     for vectors in (20, 60):
         with suppress(linalg.ArpackError):
-            found = linalg.eigs(operator, 1, which="LR", v0=first, ncv=vectors, tol=COARSE / 4, maxiter=10)
+            found = linalg.eigs(operator, 1, which="LR", v0=first, ncv=vectors, tol=COARSE, maxiter=10)
             return float(found[0].real.max())
     return 1.0

@@ -45,7 +45,9 @@ def step_limits(model: MassSpring, params: Arrays, state: Arrays) -> tuple[StepL
     systems = [(begun, params)]
     if params["ground_stiffness"] > 0:
         above = position[:, -1].max() + 1.0
-        systems.append((begun, {**params, "ground_height": np.array(above), "ground_friction": np.array(0.0)}))
+        touched = {**params, "ground_height": np.array(above), "ground_friction": np.array(0.0)}
+        rubs = params["ground_friction"] > 0 and (position[:, -1] < params["ground_height"]).any()
+        systems = [*systems[: int(rubs)], (begun, touched)]
     together = StepLimit(float(dt), f"springs and ground ({model.integrator})", other, tuple(systems))
     return StepLimit(float(dashpots), "dashpots", other), together
 
