@@ -185,7 +185,7 @@ class Recorded(Observer):
         self.found: list[tuple[Any, tuple[Any, ...], list[np.ndarray]]] = []
 
     def after_forward(self, ctx: Any, inputs: tuple[Any, ...], outputs: tuple[Tensor, ...]) -> None:
-        self.found.append((type(ctx).function, inputs, [output.data for output in outputs]))
+        self.found.append((ctx.function, inputs, [output.data for output in outputs]))
 
 
 @pytest.mark.parametrize("precision", ["f64", "f32"])
