@@ -52,6 +52,25 @@ MOTOR: dict[str, Any] = {
 MOTOR_NOISE = 0.003
 """[rad]"""
 
+BENCH: dict[str, Any] = {
+    "arm": 0.2,
+    "mass": 0.5,
+    "inertia": 0.0068,
+    "gravity": 9.81,
+    "damping": 0.015,
+    "dry_friction": 0.06,
+    "transition_rate": 0.05,
+    "offset": 0.03,
+    "angle": 0.1,
+    "rate": 0.0,
+}
+"""A rod on a motor whose torque is measured: the distance from the pivot to the centre of mass [m], the inertia about
+it [kg m^2], dry friction [N m] with the rate at which it changes its sign [rad/s], and the torque that the log lacks
+[N m]."""
+
+BENCH_NOISE = 0.002
+"""[rad]"""
+
 FILM: dict[str, Any] = {
     "length": 0.56,
     "dot": 0.25,
@@ -97,6 +116,19 @@ def motor(time: float, y: np.ndarray) -> list[float]:
     p = MOTOR
     torque = p["constant"] * voltage(np.array(time - p["delay"])) - p["damping"] * y[1]
     return [y[1], torque / (p["mass"] * p["length"] ** 2) - p["gravity"] / p["length"] * np.sin(y[0])]
+
+
+def torque(time: np.ndarray) -> np.ndarray:
+    """The torque of the motor as its log has it [N m]: three tones."""
+    return 0.3 * np.sin(3.0 * time) + 0.2 * np.sin(5.7 * time + 1.0) + 0.15 * np.sin(8.3 * time + 2.0)
+
+
+def bench(time: float, y: np.ndarray) -> list[float]:
+    p = BENCH
+    weight = p["mass"] * p["gravity"] * p["arm"] * np.sin(y[0])
+    rubbing = 2 / np.pi * p["dry_friction"] * np.arctan(y[1] / p["transition_rate"])
+    drive = torque(np.array(time)) + p["offset"]
+    return [y[1], (drive - weight - p["damping"] * y[1] - rubbing) / (p["inertia"] + p["mass"] * p["arm"] ** 2)]
 
 
 def film(_: float, y: np.ndarray) -> list[float]:
@@ -154,6 +186,12 @@ def main(folder: Path) -> None:
     header = "trial time u_bob v_bob u_dot v_dot"
     formats = ["%2.0f", "%8.4f", *["%7.1f"] * 4]
     np.savetxt(folder / "four_angles.txt", np.concatenate(trials), fmt=formats, header=header, comments="% ")
+
+    time = np.arange(0, 1201) / 200  # 6 s
+    seen = angles(bench, [BENCH["angle"], BENCH["rate"]], time)[:, 0]
+    seen += BENCH_NOISE * random.standard_normal(seen.shape)
+    rows = [f"{t:.3f},{u:.4f},{each:.4f}" for t, u, each in zip(time, torque(time), seen, strict=True)]
+    (folder / "friction.csv").write_text("\n".join(["time,torque,angle", *rows, ""]))
 
 
 if __name__ == "__main__":

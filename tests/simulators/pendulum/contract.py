@@ -51,7 +51,7 @@ def batches() -> list[Case]:
     return [
         Case(
             f"{kind}, {integrator}, {label}, {names}",
-            functools.partial(build, kind, integrator, batch=3, batched=batched, **torques),
+            functools.partial(build, kind, integrator, dt=0.03, batch=3, batched=batched, **torques),
             STEPS,
             members=1e-12,
         )

@@ -28,11 +28,13 @@ COARSE = "time.dt=0.083333333333333333"
 def test_the_shipped_recordings_are_those_that_the_script_makes(tmp_path: Path) -> None:
     """They agree except for the last digit, which chaos may change on another machine."""
     subprocess.run([sys.executable, str(FOLDER / "make_recordings.py"), str(tmp_path)], check=True)
-    assert {path.name for path in tmp_path.iterdir()} == {"swing.txt", "double.txt", "four_angles.txt", "motor.csv"}
-    logs = [np.genfromtxt(path / "motor.csv", delimiter=",", skip_header=1) for path in (tmp_path, FOLDER)]
-    np.testing.assert_allclose(logs[0], logs[1], rtol=0, atol=1.1e-4)  # rows without an angle have NaN there
-    for made in tmp_path.glob("*.txt"):
-        columns = [np.loadtxt(path, comments="%") for path in (made, FOLDER / made.name)]
+    logs = {"motor.csv", "friction.csv"}
+    assert {path.name for path in tmp_path.iterdir()} == {"swing.txt", "double.txt", "four_angles.txt", *logs}
+    for log in logs:
+        made, shipped = (np.genfromtxt(path / log, delimiter=",", skip_header=1) for path in (tmp_path, FOLDER))
+        np.testing.assert_allclose(made, shipped, rtol=0, atol=1.1e-4)  # rows without an angle have NaN there
+    for path in tmp_path.glob("*.txt"):
+        columns = [np.loadtxt(each, comments="%") for each in (path, FOLDER / path.name)]
         np.testing.assert_allclose(columns[0][:, :-2], columns[1][:, :-2], rtol=0, atol=1.1e-4)
 
 
