@@ -118,7 +118,7 @@ def test_a_scene_that_was_shown_for_a_gpu_runs_as_before() -> None:
         ("heat/conductivity", ["--form", "vector"], "--form: it is one of auto, time, "),
         ("smoke/cavity", ["--form", "gpu-blocks"], "step can have the form gpu-launches; found gpu-blocks. Choose one"),
         ("elastic/section", ["--form", "time"], "the loops of this step can have the form launches; found time. "),
-        ("wave/drop", [], "simphys.simulators.wave.fused.engine, which is written by hand. Read it there. A GPU may take a"),
+        ("wave/drop", [], "simphys.simulators.wave.fused.engine, which is written by hand. Read it there. A GPU may"),
     ],
 )
 def test_what_cannot_be_shown_is_told_with_a_remedy(scene: str, options: list[str], message: str) -> None:
