@@ -34,7 +34,7 @@ class Bar:
             f'<progress aria-label="{escape(line)}" value="{done}" max="{whole}"></progress> {escape(line + time_left)}'
         )
         if self._handle is None:
-            from IPython.display import display  # type: ignore[import-not-found, unused-ignore]
+            from IPython.display import display
 
             self._handle = display(shown, display_id=True)
         else:
