@@ -96,6 +96,14 @@ def _keep_settings() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def verified_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile each kernel, even if it is stored, and fail if it is not the one that its fingerprint stands for."""
+    from simphys.autograd.kernels import stored
+
+    monkeypatch.setattr(stored, "verifying", True)
+
+
 @pytest.fixture(autouse=True)
 def _overlaps_are_declared(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail after a launch whose arguments share memory without a declared reason, if these are asked for."""
@@ -114,7 +122,7 @@ def pytest_configure(config: pytest.Config) -> None:
     from simphys.autograd import runtime
     from simphys.autograd.kernels import stored
 
-    stored.verifying = config.getoption("--full")  # else kernels are taken from the cache, as by a user
+    stored.verifying = config.getoption("--full")  # else kernels come from the cache, as a user's: see verified_kernels
     if os.environ.get("SIMPHYS_TEST_BOUNDS"):
         runtime.ti.init = functools.partial(runtime.ti.init, debug=True)
     runtime.init(

@@ -54,7 +54,7 @@ def load(name: str) -> Any:
         module = importlib.import_module(name)
     module.set_logging_level(module.ERROR)
     # A compiler inspects the frame around each decorated function. At the top of a module that is a frame of importlib,
-    # which is no file, so that `inspect` looks for it among all modules each time: for half the time of some imports.
+    # which is no file, so that `inspect` looks for it among all modules each time.
     inspect.modulesbyfile.setdefault("<frozen importlib._bootstrap>", "importlib._bootstrap")
     return module
 

@@ -39,7 +39,9 @@ EQUIVALENT = {
     "jvp_weigh: 0 * x -> x": "the loop sets every element",
     "jvp_turn_joints: 0 * v -> v": "the loop sets every element",
     "find_brake_jacobian: K @ v -> v @ K": "the matrix is symmetric",
-    "find_brake_jacobian: v[i] - take_previous(v, i) -> take_previous(v, i) - v[i]": "the slope of friction is even",
+    "find_brake_jacobian: v?i? - take_previous(v, i) -> take_previous(v, i) - v?i?": "the slope of friction is even",
+    "find_rate_jacobian: y?i? - e -> e - y?i?": "the slope of a weight is even",
+    "adj_slow_down: 0 * v -> v": "the loop sets every element",
     "adj_midpoint_rate: 0 * guess -> 0": "zeros too",
     "adj_midpoint_rate: 0 * guess -> -(0 * guess)": "zeros too",
 }

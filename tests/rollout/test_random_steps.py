@@ -12,6 +12,8 @@ from benchmarks.fuzz.steps.checks import check, compare
 from benchmarks.fuzz.steps.draws import FAMILIES, TURNS, draw
 from benchmarks.fuzz.steps.world import PARAMS, STATE, World
 
+pytestmark = pytest.mark.usefixtures("verified_kernels")
+
 PROGRAMS = int(os.environ.get("SIMPHYS_RANDOM_STEPS", "21"))
 """Number of random steps; the environment asks for more, as does `python -m benchmarks.fuzz --target steps`."""
 

@@ -41,6 +41,8 @@ from .sph.contract import CONTRACT as SPH
 from .wave.contract import CONTRACT as WAVE
 from .wave.shallow.contract import CONTRACT as SHALLOW
 
+pytestmark = pytest.mark.usefixtures("verified_kernels")
+
 PATIENCE = 60.0
 """Time [s] for a second thread to be refused."""
 

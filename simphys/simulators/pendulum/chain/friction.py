@@ -25,8 +25,8 @@ from simphys.substep import per_element
 
 from . import linear
 from .loads import take_previous
-from .midpoint import MAX_CORRECTIONS, find_tolerance
 from .momentum import INERTIA
+from .newton import ITERATING, MAX_CORRECTIONS, correct, refuse_unconverged
 from .pairs import adj_multiply, assemble, jvp_multiply
 
 PER_RIGHT_ANGLE = 2 / np.pi
@@ -109,23 +109,13 @@ def find_brake_jacobian(x, v, L, s, J, F, w, a, k):
 def braked_rate(x, p, L, s, J, F, w, a, k, nan):
     M, _turned = assemble(x, L, s, J, p)
     v = linear.solve(linear.factor(M), p)
-    status = 1  # 1 while iterating, 0 when converged, 2 when failed
+    status = ITERATING
     for _ in range(MAX_CORRECTIONS):
-        if status == 1:
+        if status == ITERATING:
             K, moved = find_brake_jacobian(x, v, L, s, J, F, w, a, k)
             correction = linear.eliminate(K, p + k * slow_down(v, F, w, a) - moved)
-            turn = 0 * k
-            for i in range(ti.static(x.n)):
-                v[i] = v[i] + correction[i]
-                turn = ti.max(turn, k * ti.abs(correction[i]))
-            if turn < ti.static(find_tolerance()):
-                status = 0
-            elif not turn < 1:
-                status = 2
-    for i in range(ti.static(x.n)):
-        if status != 0:
-            v[i] = nan
-    return v
+            v, status = correct(v, correction, k)
+    return refuse_unconverged(v, status, nan)
 
 
 @braked_rate.adjoint

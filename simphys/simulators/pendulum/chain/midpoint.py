@@ -22,7 +22,6 @@ and West, Discrete mechanics and variational integrators, Acta Numerica 2001, se
 (forcing).
 """
 
-from simphys.autograd import runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
 from simphys.substep import per_element
@@ -30,16 +29,9 @@ from simphys.substep import per_element
 from . import linear
 from .loads import adj_turn_joints, adj_weigh, jvp_turn_joints, jvp_weigh, turn_joints, weigh
 from .momentum import INERTIA
+from .newton import ITERATING, MAX_CORRECTIONS, correct, refuse_unconverged
 from .pairs import adj_multiply, jvp_multiply, multiply
 from .terms import adj_weight, couple
-
-MAX_CORRECTIONS = 20
-"""Largest number of Newton corrections; four or five are usual."""
-
-
-def find_tolerance() -> float:
-    """Return the turn [rad] by a correction after which only rounding is left."""
-    return 1e-9 if runtime.settings().precision == "f64" else 1e-4
 
 
 @ti.func
@@ -74,24 +66,14 @@ def find_rate_jacobian(y, v, L, s, J, g, e, c, k):
 @element
 def midpoint_rate(guess, x, p, u, L, s, J, g, e, c, k, nan):
     v = guess
-    status = 1  # 1 while iterating, 0 when converged, 2 when failed
+    status = ITERATING
     for _ in range(MAX_CORRECTIONS):
-        if status == 1:
+        if status == ITERATING:
             y = x + k * v
             R = find_residual(y, v, p, u, L, s, J, g, e, c, k)
             correction = linear.eliminate(find_rate_jacobian(y, v, L, s, J, g, e, c, k), R)
-            turn = 0 * k
-            for i in range(ti.static(x.n)):
-                v[i] = v[i] + correction[i]
-                turn = ti.max(turn, k * ti.abs(correction[i]))
-            if turn < ti.static(find_tolerance()):
-                status = 0
-            elif not turn < 1:
-                status = 2
-    for i in range(ti.static(x.n)):
-        if status != 0:
-            v[i] = nan
-    return v
+            v, status = correct(v, correction, k)
+    return refuse_unconverged(v, status, nan)
 
 
 @midpoint_rate.adjoint

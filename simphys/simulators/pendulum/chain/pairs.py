@@ -33,7 +33,7 @@ def multiply(x, L, s, J, w, q):
 
 @multiply.adjoint
 def adj_multiply(x, L, s, J, w, q, y, z):
-    adj_x, adj_L, adj_s = 0 * x, 0 * x, 0 * x
+    adj_x, adj_L, adj_s = 0 * x, 0 * L, 0 * x
     for i in range(ti.static(x.n)):
         adj_s_i, adj_x_i = 0 * s[i], 0 * x[i]
         for j in range(i):

@@ -43,7 +43,7 @@ def find_near_misses(model: RigidBodies, state: State, twist: Tensor, states: Ar
     fastest = (first - gaps(begin + short)) / short * model.dt
     found = np.zeros(len(states), bool)
     for c in np.flatnonzero((states == NONE) & approaches & separates & (first < fastest)):
-        from scipy.optimize import minimize_scalar  # which takes longer to load than all of rigid bodies
+        from scipy.optimize import minimize_scalar  # few motions need it, and it loads slowly
 
         least = minimize_scalar(
             lambda time, c=c: float(gaps(time)[c]), bounds=(begin, end), method="bounded",
