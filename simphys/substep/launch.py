@@ -17,7 +17,7 @@ from .action import Place, Slot, element_name
 from .program import Op, Value
 from .schedule import find_locals, schedule
 from .scope import Scope
-from .text import acts_on_whole, domains_of, index_type, keeps_order, launch_lines, make_kernel, uses_name
+from .text import acts_on_whole, domains_of, find_names, index_type, keeps_order, launch_lines, make_kernel
 
 Pass = Literal["forward", "adjoint", "tangent"]
 Name = tuple[str, str | int]
@@ -147,7 +147,8 @@ def _compile(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
         body += launch_lines(group, places, {}, parallel=parallel, batched=False, cpu=cpu)
     seen = [*op.views.values(), *[slot.value.view for slot in memory if slot.value.view is not None]]
     domains = [*[view.domain for view in seen], *domains_of(groups)]
-    sizes = {f"n_{domain.name}": domain.size for domain in domains if uses_name(body, f"n_{domain.name}")}
+    named = find_names(body)
+    sizes = {f"n_{domain.name}": domain.size for domain in domains if f"n_{domain.name}" in named}
     parameters = {
         **{places[slot].array: f"array_{element_name(slot.memory_element)}" for slot in memory},
         **{name: index_type(array) for name, array in scope.relations.items()},

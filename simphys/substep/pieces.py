@@ -24,7 +24,7 @@ from .schedule import Group
 from .scope import Scope
 from .splines import SPACING, SplinePattern
 from .stencil_text import write_base
-from .text import LIGHT, SPREAD, indent, launch_lines, uses_name
+from .text import LIGHT, SPREAD, find_names, indent, launch_lines
 
 PARTS = Domain("parts_of_box", 16)
 """Index set of the parts of the box, along its lines."""
@@ -105,8 +105,9 @@ class Pieces:
         else:
             parallel = parallel and (group.heavy or group.domain.size > LIGHT)
             return launch_lines(group, places, offsets, parallel=parallel, batched=batched, cpu=True)
-        used = [f"{name} = {expression}" for name, expression in offsets.items() if uses_name(inner, name)]
-        if uses_name(used, "t"):
+        named = find_names(inner)
+        used = [f"{name} = {expression}" for name, expression in offsets.items() if name in named]
+        if "t" in find_names(used):
             used = ["t = begin", *used]
         body = [f"member = task // {tasks}", f"piece = task - member * {tasks}", *used, *inner]
         total = f"members * {tasks}" if batched else f"{tasks}"

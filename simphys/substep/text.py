@@ -6,7 +6,7 @@ import functools
 import itertools
 import linecache
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from simphys.autograd.kernels.launch import Kernel
@@ -110,8 +110,9 @@ def launch_lines(
         size, index, body = f"({size} // {group.domain.grid[-1]})", "line", row_lines(group, places)
     else:
         body = [line for part in group_body(group, places, index) for line in part]
-    used = [f"{name} = {expression}" for name, expression in offsets.items() if uses_name(body, name)]
-    if uses_name(used, "t"):
+    named = find_names(body)
+    used = [f"{name} = {expression}" for name, expression in offsets.items() if name in named]
+    if "t" in find_names(used):
         used = ["t = begin", *used]
     if not batched:
         split = ["member = 0"] if group.domain == WHOLE else ["member = 0", f"{index} = y"]
@@ -150,9 +151,9 @@ def block_lines(group: Group, places: Mapping[Slot, Place], lanes: int) -> list[
     return [*lines, "ti.simt.block.sync()"]
 
 
-def uses_name(lines: Sequence[str], name: str) -> bool:
-    """True if a name occurs in lines of text."""
-    return re.search(rf"\b{name}\b", "\n".join(lines)) is not None
+def find_names(lines: Iterable[str]) -> set[str]:
+    """Find the words of lines of text: all names that occur there."""
+    return set(re.findall(r"\w+", "\n".join(lines)))
 
 
 def domains_of(groups: Sequence[Group]) -> list[Domain]:

@@ -19,13 +19,13 @@ from simphys.substep.text import (
     acts_on_whole,
     block_lines,
     domains_of,
+    find_names,
     indent,
     index_type,
     keeps_order,
     launch_lines,
     loop_lines,
     make_kernel,
-    uses_name,
 )
 
 from . import forms
@@ -106,27 +106,29 @@ def build_kernel(
     """
     options = {"parallel": parallel, "backward": backward, "in_loops": in_loops}
     body = _write_body(run, layout, variant, **options)
-    numbers = {n: number for n, number in sorted(run.scope.numbers.items()) if uses_name(body, n)}
-    relations = {n: array for n, array in sorted(run.scope.relations.items(), key=_name) if uses_name(body, n)}
+    named = find_names(body)
+    numbers = {n: number for n, number in sorted(run.scope.numbers.items()) if n in named}
+    relations = {n: array for n, array in sorted(run.scope.relations.items(), key=_name) if n in named}
     integers = find_integers(run, layout)
     if runtime.settings().on_gpu:  # a loop whose length the compiler knows is one task of the device, else it is two
         body = _write_out(body, integers)
-    used = [array for array in layout.elements if uses_name(body, f"{ARRAY}{array}")]
-    others = [n for n in COUNTS if uses_name(body, n)]
-    integers = {n: size for n, size in sorted(integers.items()) if uses_name(body, n)}
+        named = find_names(body)
+    used = [array for array in layout.elements if f"{ARRAY}{array}" in named]
+    others = [n for n in COUNTS if n in named]
+    integers = {n: size for n, size in sorted(integers.items()) if n in named}
     require_names(layout, {*relations, *numbers, *integers})
     parameters = {
         **{f"{ARRAY}{array}": f"array_{element_name(layout.elements[array])}" for array in used},
         **{name: index_type(array) for name, array in relations.items()},
         **dict.fromkeys(numbers, "real"),
         **dict.fromkeys([*integers, *others], "i32"),
-        **({FINISHED: "ints"} if uses_name(body, FINISHED) else {}),
+        **({FINISHED: "ints"} if FINISHED in named else {}),
     }
     packing = Packing()
     if runtime.settings().on_gpu:
         body, parameters, packing = pack(body, parameters, layout, inputs, relations)
     reduced = acts_on_whole(run.groups)
-    functions = {n: function for n, function in sorted(run.scope.functions.items(), key=_name) if uses_name(body, n)}
+    functions = {n: function for n, function in sorted(run.scope.functions.items(), key=_name) if n in named}
     chosen: Any = {"reduced": reduced, "alike": variant.alike, "exact": keeps_order(run.all_groups)}
     chosen["block"] = bool(variant.lanes)
 
@@ -228,8 +230,9 @@ def _block_loop(run: Pass, layout: Layout, variant: Variant, *, backward: bool) 
 
 def _offsets(layout: Layout, lines: list[str], *, moving: bool) -> list[str]:
     """Write the offsets that some lines use: those that move with time, or those that do not."""
-    used = {name: text for name, text in layout.offsets.items() if uses_name(lines, name)}
-    return [f"{name} = {text}" for name, text in used.items() if uses_name([text], "t") == moving]
+    named = find_names(lines)
+    used = {name: text for name, text in layout.offsets.items() if name in named}
+    return [f"{name} = {text}" for name, text in used.items() if ("t" in find_names([text])) == moving]
 
 
 def _time(*, backward: bool) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any
 from simphys.autograd import runtime
 from simphys.substep.action import Place, Slot, element_name
 from simphys.substep.schedule import Group
-from simphys.substep.text import acts_on_whole, index_type, keeps_order, launch_lines, make_kernel, uses_name
+from simphys.substep.text import acts_on_whole, find_names, index_type, keeps_order, launch_lines, make_kernel
 
 from .kernels import Loops, expand_time, find_integers
 from .memory import ARRAY, LAUNCH, Layout, Variant, require_names
@@ -47,7 +47,7 @@ class Places(Mapping[Slot, Place]):
             text = f"{name}_start + begin * {name}_step"
             if self._batched:
                 text += f" + member * {name}_member"
-            if uses_name([self.expression(place)], "first"):
+            if "first" in find_names([self.expression(place)]):
                 text += f" + first * {name}_first"
             self.offsets[f"{name}_at"] = text
         name = self.named[place]

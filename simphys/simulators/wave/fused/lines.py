@@ -15,7 +15,7 @@ from simphys.autograd import runtime
 from simphys.autograd.kernels.launch import Kernel
 from simphys.numerics.stencil import first_difference, second_difference
 from simphys.simulator import Array
-from simphys.substep.text import indent, make_kernel, uses_name
+from simphys.substep.text import find_names, indent, make_kernel
 
 from ..layout import BLOCK
 from .line_text import INDEX, STRIDE, by_entry, by_vector
@@ -82,8 +82,9 @@ def compile_loop(
     wide: bool = False,
 ) -> TextLoop:
     """Compile text. `arrays` and `numbers` have the types of what it may name; what changes comes last."""
-    parameters = {n: kind for n, kind in {**arrays, **numbers}.items() if uses_name(body, n)}
-    called = {n: func for n, func in functions.items() if uses_name(body, n)}
+    named = find_names(body)
+    parameters = {n: kind for n, kind in {**arrays, **numbers}.items() if n in named}
+    called = {n: func for n, func in functions.items() if n in named}
     return TextLoop(make_kernel(name, parameters, body, called, runtime.real(), wide=wide), tuple(parameters))
 
 
@@ -96,7 +97,8 @@ def compile_lines(
     """
     text = [*loop.body, *loop.results.values()]
     layouts = {name: "grid" for name in loop.grid} | {name: "slab" for name in loop.slab}
-    layouts = {name: s for name, s in layouts.items() if name in loop.results or uses_name(text, name)}
+    named = find_names(text)
+    layouts = {name: s for name, s in layouts.items() if name in loop.results or name in named}
     wide = not runtime.settings().on_gpu
     write = by_vector if wide and runtime.compiler == "taichi" else by_entry
     block = write(layouts, loop.body, loop.results, loop.profiles, on_last_axis=on_last_axis)
