@@ -10,7 +10,7 @@ import numpy as np
 
 from simphys.autograd import Tensor, ops
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays, Engine, Model, Shape
+from simphys.simulator import Array, Arrays, Engine, Model, Rows, Shape
 from simphys.simulator.events import Event
 
 from .observe_field import FieldObservations
@@ -226,7 +226,7 @@ class _Engine(Engine):
     def advance(self, segment: Any, *, first: int, start: int, steps: int) -> None:
         self._engine.advance(segment, first=first, start=start, steps=steps)
 
-    def read(self, segment: Any, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
+    def read(self, segment: Any, rows: Rows, names: Collection[str] | None = None) -> Arrays:
         return self._joined(self._engine.read(segment, rows, names))
 
     def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:

@@ -229,9 +229,9 @@ class Rollout(Function):
         given = dict(zip([*inputs.state_shapes, *others], tangents, strict=True))
         engine = request.make_engine(tangents={n: given[n] for n in others if given[n] is not None})
         whole = recorded.whole_horizon()
-        again = Sweep(engine, plan_forward(inputs), Monitor(inputs, None), inputs.start()) if whole is None else None
+        again = Sweep(engine, plan_forward(inputs), Monitor(inputs, None), inputs.start) if whole is None else None
         tangent = {}
-        for name, values in inputs.start().items():
+        for name, values in inputs.start.items():
             tangent[name] = np.zeros(values.shape, inputs.dtype)
             if given[name] is not None:
                 tangent[name][:] = given[name]
@@ -248,7 +248,7 @@ def _sweep(request: Request, engine: Engine, plan: Plan, *, keep: bool) -> tuple
     """Run forward; with `keep`, store what the reverse sweep needs."""
     inputs = request.inputs
     monitor = Monitor(inputs, request.limit, request.on_progress)
-    sweep = Sweep(engine, plan, monitor, inputs.start())
+    sweep = Sweep(engine, plan, monitor, inputs.start)
     results = Results(inputs, request.keep, request.running_sum, request.fields)
     results.set_start(sweep.start)
     for first, count, segment in sweep.forward(keep=keep):

@@ -71,8 +71,9 @@ class Inputs:
         """State fields, parameters and control, in the order of a rollout's inputs."""
         return [*self.state.tensors(), *self.params.tensors(), *([] if self.control is None else [self.control])]
 
+    @cached_property
     def start(self) -> Arrays:
-        """Broadcast the initial state to the engine's batch axis, [B, *shape]."""
+        """The initial state, broadcast to the engine's batch axis: views [B, *shape]."""
         return {
             name: np.broadcast_to(array, (self.members, *self.state_shapes[name]))
             for name, array in self.state.arrays().items()
@@ -120,7 +121,9 @@ def resolve_keep(keep: Keep, steps: int) -> Array:
             remedy = 'Pass "all", "final" or a list of step numbers.'
             raise InputError("rollout, keep", "it is all, final or step numbers", keep, remedy)
         return np.arange(steps + 1) if keep == "all" else np.array([steps])
-    chosen = np.unique(np.asarray(keep))
+    chosen = np.asarray(keep)
+    if chosen.ndim != 1 or not (chosen[1:] > chosen[:-1]).all():
+        chosen = np.unique(chosen)
     if chosen.size == 0 or chosen.dtype.kind not in "iu" or chosen[0] < 0 or chosen[-1] > steps:
         found = "none" if chosen.size == 0 else f"{chosen[0]} ... {chosen[-1]}"
         raise InputError("rollout, keep", f"steps lie in 0 ... {steps}", found, "Pass steps of the horizon.")

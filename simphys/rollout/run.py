@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.errors import UnphysicalValue
-from ..simulator import Array, Arrays, Engine
+from ..simulator import Array, Arrays, Engine, Rows
 from ..simulator.arrays import element_name
 from . import schedule
 from .inputs import Inputs
@@ -39,7 +39,7 @@ def require_numbers(inputs: Inputs) -> None:
 
     Kernels compare, and choose the smaller of two: a motion may well look finite, as if a NaN were not there.
     """
-    start = {name: values[:, None] for name, values in inputs.start().items()}
+    start = {name: values[:, None] for name, values in inputs.start.items()}
     found = find_bad_value(start, float(np.finfo(inputs.dtype).max))
     if found is not None:
         before = {name: np.array(values[found.member, 0]) for name, values in start.items()}
@@ -108,7 +108,7 @@ class Monitor:
 
         `state` is empty at the start of the horizon.
         """
-        state = state or self.inputs.start()
+        state = state or self.inputs.start
         segment = engine.segment(SEARCH_STEPS)
         for begin, count in split_blocks(steps, SEARCH_STEPS):
             engine.load(segment, state)
@@ -145,7 +145,7 @@ def make_blow_up(inputs: Inputs, found: BadValue, *, step: int, before: Arrays) 
     control = None if inputs.control is None else inputs.control.data
     if control is not None:
         control = control[(member, 0) if control.ndim > len(inputs.model.control_shape() or ()) + 1 else 0]
-    states = {"at the start": {name: values[member] for name, values in inputs.start().items()}}
+    states = {"at the start": {name: values[member] for name, values in inputs.start.items()}}
     states["in the state that it had reached"] = before
     started = step > 0 or bool(np.isfinite(found.value))
     return BlowUp(
@@ -296,14 +296,14 @@ def split_pieces(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
         first = end
 
 
-def find_rows(keep: Array, first: int, last: int, *, zero: int) -> tuple[slice, slice | list[int]] | None:
+def find_rows(keep: Array, first: int, last: int, *, zero: int) -> tuple[slice, Rows] | None:
     """Find the kept steps in first < step <= last; None if there is none.
 
     Return their indices in `keep`, and their rows relative to step `zero`: as a slice if they are consecutive.
     """
-    begin, end = (int(place) for place in np.searchsorted(keep, [first, last], side="right"))
+    begin, end = keep.searchsorted((first, last), side="right").tolist()
     if begin == end:
         return None
     low, high = int(keep[begin]) - zero, int(keep[end - 1]) - zero
-    rows = slice(low, high + 1) if high - low == end - begin - 1 else (keep[begin:end] - zero).tolist()
+    rows = slice(low, high + 1) if high - low == end - begin - 1 else keep[begin:end] - zero
     return slice(begin, end), rows

@@ -40,7 +40,7 @@ class RunningSum:
 
     def check(self) -> None:
         """Raise InputError if the function depends on other Tensors that require a gradient: it would be missed."""
-        value, leaves = self._recorded({name: a[:, None] for name, a in self.inputs.start().items()}, np.ones(1, int))
+        value, leaves = self._recorded({name: a[:, None] for name, a in self.inputs.start.items()}, np.ones(1, int))
         own = {leaf._edge[0] for leaf in leaves.values() if leaf._edge is not None}
         if any(node.is_accumulator and node not in own for node in ancestors([value])):
             remedy = "Detach it, make it a parameter of the model, or take the loss of kept states."

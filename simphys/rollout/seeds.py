@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd import Tensor
-from ..simulator import Array, Arrays, Engine
+from ..simulator import Array, Arrays, Engine, arena
 from .inputs import Inputs
 from .run import find_rows, split_pieces
 from .running import RunningSum
@@ -72,7 +72,7 @@ class Seeds:
         adjoint = {}
         for name, values in last.items():
             row_count = count + 1 if name in self._rows else 1
-            adjoint[name] = np.zeros((len(values), row_count, *values.shape[2:]), values.dtype)
+            adjoint[name] = arena.zeros((len(values), row_count, *values.shape[2:]), values.dtype)
             adjoint[name][:, -1:] = values
             if name in self.kept and found:
                 places, rows = found

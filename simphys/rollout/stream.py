@@ -41,7 +41,7 @@ def stream(
 
 def _blocks(inputs: Inputs, engine: Engine, monitor: Monitor, block: int) -> Iterator[tuple[Array, Arrays]]:
     segment = engine.segment(block)
-    current = inputs.start()
+    current = inputs.start
 
     def rows(first: int, begin: int, end: int) -> tuple[Array, Arrays]:
         """Read rows begin ... end of the segment that starts at step `first`."""

@@ -1,6 +1,6 @@
 """Contract between a simulator and the machinery that all simulators share."""
 
-from .arrays import Array, Arrays, Shape
+from .arrays import Array, Arrays, Rows, Shape
 from .bodies import Bodies
 from .contract import Engine, Model, Quantity, Record
 from .events import Event
@@ -19,6 +19,7 @@ __all__ = [
     "Model",
     "Quantity",
     "Record",
+    "Rows",
     "Shape",
     "StepLimit",
 ]

@@ -15,7 +15,7 @@ from simphys.autograd.kernels.alignment import aligned_empty
 
 from .arrays import Array, Shape
 
-LEAST_BYTES = 1 << 20
+LEAST_BYTES = 1 << 16
 """Size [B] below which arrays come from NumPy, which pools them itself."""
 
 _kept: dict[int, list[Array]] = {}
@@ -32,6 +32,13 @@ def empty(shape: Shape, dtype: Any) -> Array:
         _kept.clear()
     buffer = free.pop() if free else aligned_empty((size,), np.uint8)
     return np.asarray(_Lease(buffer)).view(dtype).reshape(shape)
+
+
+def zeros(shape: Shape, dtype: Any) -> Array:
+    """Allocate zeros in the same way."""
+    made = empty(shape, dtype)
+    made[...] = 0
+    return made
 
 
 class _Lease:

@@ -11,7 +11,7 @@ import numpy as np
 from simphys.autograd import runtime
 
 from . import arena
-from .arrays import Array, Arrays, Shape
+from .arrays import Array, Arrays, Rows, Shape
 from .contract import Engine, Model
 
 
@@ -69,7 +69,7 @@ class ArrayEngine(Engine):
         for name, values in state.items():
             segment[name][:, 0] = values
 
-    def read(self, segment: Arrays, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
+    def read(self, segment: Arrays, rows: Rows, names: Collection[str] | None = None) -> Arrays:
         return {n: np.array(values[:, rows], order="C") for n, values in segment.items() if names is None or n in names}
 
     def gradients(self) -> Arrays:

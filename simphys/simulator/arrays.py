@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ Array = np.ndarray[Any, Any]
 Arrays = dict[str, Array]
 """Arrays by the name of the field that they belong to."""
 Shape = tuple[int, ...]
+Rows = slice | Sequence[int] | Array
+"""Rows of an array along time: consecutive ones as a slice, or their numbers."""
 
 
 def locked(array: Array) -> Array:

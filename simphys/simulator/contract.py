@@ -27,7 +27,7 @@ from simphys.autograd import Tensor, tensor
 from simphys.autograd.errors import InputError, MissingJvp
 from simphys.autograd.look.html import html_table
 
-from .arrays import Array, Arrays, Shape, locked
+from .arrays import Array, Arrays, Rows, Shape, locked
 from .bodies import Bodies
 from .events import Event
 from .grids import Grid
@@ -167,7 +167,7 @@ class Engine(ABC):
         """Compute states start + 1 ... start + steps of the segment, whose first state (row 0) is step `first`."""
 
     @abstractmethod
-    def read(self, segment: Any, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
+    def read(self, segment: Any, rows: Rows, names: Collection[str] | None = None) -> Arrays:
         """Copy states of the segment, [B, rows, *shape]: all fields, or at least those named."""
 
     @abstractmethod

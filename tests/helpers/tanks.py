@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import MissingJvp, Tensor, ops
-from simphys.simulator import Array, Arrays, Engine, Model, Record, Shape
+from simphys.simulator import Array, Arrays, Engine, Model, Record, Rows, Shape
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class TankEngine(Engine):
         for j in range(start, start + steps):
             segment[:, j + 1] = segment[:, j] - self.model.dt * np.sqrt(self.hole) * np.sqrt(segment[:, j])
 
-    def read(self, segment: Any, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
+    def read(self, segment: Any, rows: Rows, names: Collection[str] | None = None) -> Arrays:
         return {"level": np.array(segment[:, rows])}
 
     def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:

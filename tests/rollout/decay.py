@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import MissingJvp, Tensor, tensor
-from simphys.simulator import Array, Arrays, Engine, Model, Record, Shape
+from simphys.simulator import Array, Arrays, Engine, Model, Record, Rows, Shape
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class DecayEngine(Engine):
         for j in range(start, start + steps):
             np.multiply(segment[:, j], self.factor, out=segment[:, j + 1])
 
-    def read(self, segment: Array, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
+    def read(self, segment: Array, rows: Rows, names: Collection[str] | None = None) -> Arrays:
         return {"amount": np.array(segment[:, rows])}
 
     def pull(self, segment: Array, *, first: int, steps: int, adjoint: Arrays) -> None:

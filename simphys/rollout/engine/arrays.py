@@ -12,7 +12,7 @@ from simphys.autograd.errors import InputError
 from simphys.autograd.kernels import device
 from simphys.autograd.kernels.fill import fill
 from simphys.autograd.kernels.runtime import ti
-from simphys.simulator import Array, Shape, arena
+from simphys.simulator import Array, Rows, Shape, arena
 from simphys.substep.program import Value
 
 LARGEST = 2**31 - 1
@@ -74,10 +74,10 @@ def put_first_row(rows: Any, value: Value, array: Array, *, count: int) -> None:
     _copies(runtime.real(), value.memory_element).put(given, value.memory_count, members, count, rows)
 
 
-def read_rows(rows: Any, value: Value, members: int, count: int, wanted: slice | list[int]) -> Array:
+def read_rows(rows: Any, value: Value, members: int, count: int, wanted: Rows) -> Array:
     """Read some rows of [B, count, *shape]."""
     if isinstance(rows, np.ndarray):
-        found = np.array(rows.reshape(members, count, value.size)[:, wanted], order="C")
+        found = _take(rows.reshape(members, count, value.size), wanted)
     else:
         numbers = np.arange(count, dtype=np.int32)[wanted]
         taken = make_rows(value, members * len(numbers))
@@ -94,6 +94,11 @@ def read_rows(rows: Any, value: Value, members: int, count: int, wanted: slice |
         swapped = found.reshape(*found.shape[:2], components, value.count).swapaxes(2, 3)
         found = np.ascontiguousarray(swapped)
     return found.reshape(*found.shape[:2], *value.shape)
+
+
+def _take(values: Array, wanted: Rows) -> Array:
+    """Copy rows of [B, rows, numbers]."""
+    return np.array(values[:, wanted]) if isinstance(wanted, slice) else values.take(wanted, axis=1)
 
 
 def _by_component(value: Value, array: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.autograd.kernels import device
-from simphys.simulator import Array, Arrays, Engine, Model
+from simphys.simulator import Array, Arrays, Engine, Model, Rows
 from simphys.substep.program import Program, Value
 
 from . import forms
@@ -97,8 +97,12 @@ class GeneratedEngine(Engine):
 
     def make_plan(self, form: forms.Form | None = None) -> EnginePlan:
         """Make the plan of the form that suits the settings in force, or of another one that the step can have."""
-        chosen = choose(self.recorded, members=self.members, own=self._own, alike=self._alike, form=form)
-        return self.recorded.plan(*chosen, needs=self._planned, zeros=self._find_zeros())
+        zeros = self._find_zeros()
+        key = runtime.session(), self.members, self._own, self._alike, form, self._planned, zeros
+        if key not in self.recorded.chosen:
+            found = choose(self.recorded, members=self.members, own=self._own, alike=self._alike, form=form)
+            self.recorded.chosen[key] = self.recorded.plan(*found, needs=self._planned, zeros=zeros)
+        return self.recorded.chosen[key]
 
     def _find_zeros(self) -> frozenset[str]:
         """Find the parameters that are zero, and whose adjoint and tangent nobody wants."""
@@ -110,6 +114,14 @@ class GeneratedEngine(Engine):
     # --- memory
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
+        key = self.members, self._steps, dense
+        if key not in self._plan.segment_bytes:
+            none, one = (self._count_bytes(count, dense=dense) for count in (0, 1))
+            self._plan.segment_bytes[key] = none, one - none
+        fixed, of_step = self._plan.segment_bytes[key]
+        return fixed + steps * of_step
+
+    def _count_bytes(self, steps: int, *, dense: bool) -> int:
         layout, ahead = self._plan.adjoint_layout(dense=dense), self._plan.forward[0]
         state = sum([value.size for value in self._program.state.values()])
         stored = sum([value.size for value in self._plan.stored])
@@ -124,10 +136,9 @@ class GeneratedEngine(Engine):
             numbers += math.prod(self._shapes["control"])
         if dense and on_gpu:
             numbers += (steps + 1) * state
-        return numbers * self.members * runtime.real_dtype().itemsize + self._input_bytes
+        return numbers * self.members * runtime.real_dtype().itemsize + self._count_input_bytes()
 
-    @functools.cached_property
-    def _input_bytes(self) -> int:
+    def _count_input_bytes(self) -> int:
         """Memory of what the prologue computes, and of copies of parameters and control."""
         made = [self._values[value.name] for value in self._prologue.results]
         copied = [v for n, v in self._given.items() if self._value(n).by_component or runtime.settings().on_gpu]
@@ -156,7 +167,7 @@ class GeneratedEngine(Engine):
                 continue
             put_first_row(segment.arrays[name], self._program.state[name], values, count=segment.steps + 1)
 
-    def read(self, segment: Segment, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
+    def read(self, segment: Segment, rows: Rows, names: Collection[str] | None = None) -> Arrays:
         count = segment.steps + 1
         fields = [(n, value) for n, value in self._program.state.items() if names is None or n in names]
         found = {n: read_rows(segment.arrays[n], value, self.members, count, rows) for n, value in fields}

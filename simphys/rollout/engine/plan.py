@@ -58,6 +58,8 @@ class Recorded:
     program: Program
     carried: tuple[Carried, ...] = ()
     plans: dict[Key, EnginePlan] = field(default_factory=dict)
+    chosen: dict[Any, EnginePlan] = field(default_factory=dict)
+    """Plans by all that the choice between them depends on: a fit makes the same one at each evaluation."""
     tangents: dict[Any, dict[Any, tuple[Layout, list[Stage]]]] = field(default_factory=dict)
     """Tangent passes, by all that they depend on, and by the parameters that move and those that are zero."""
 
@@ -139,6 +141,8 @@ class EnginePlan:
         self._available = [*self.stored, *ends] if self.history else self.stored
         self._adjoint_passes: dict[bool, tuple[Pass, Layout]] = {}
         self._adjoints: dict[bool, tuple[Layout, list[Stage]]] = {}
+        self.segment_bytes: dict[Any, tuple[int, int]] = {}
+        """Memory of a segment without steps, and of each step, by what else it depends on."""
 
     @property
     def in_chunks(self) -> bool:

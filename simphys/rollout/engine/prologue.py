@@ -73,16 +73,22 @@ class Prologue:
     def pull(self, values: Arrays, adjoints: Arrays, *, alike: bool) -> None:
         """Add to the adjoints of parameters, by name, those that come from the adjoints of results. These have members.
 
-        Parameters without an entry among the adjoints are left out.
+        Parameters without an entry among the adjoints are left out. Where the members share all inputs of a sub-step,
+        it is pulled once, for the sum of their adjoints, and the first member gets what it gives.
         """
         inner = {value.name for value in self.results}
         for op in reversed(self.ops):
-            if any([value.name in adjoints for value in op.outputs]):
-                for name, found in _run(op, "adjoint", values, adjoints, alike=alike).items():
-                    if name in adjoints:
-                        adjoints[name] += found
-                    elif name in inner:
-                        adjoints[name] = found
+            given = {value.name: adjoints[value.name] for value in op.outputs if value.name in adjoints}
+            if not given:
+                continue
+            inputs = [value for value in op.inputs.values() if isinstance(value, Value) and value.data is None]
+            if all([len(values[value.name]) == 1 for value in inputs]):
+                given = {name: adjoint.sum(axis=0, keepdims=True) for name, adjoint in given.items()}
+            for name, found in _run(op, "adjoint", values, given, alike=alike).items():
+                if name in adjoints:
+                    adjoints[name][: len(found)] += found
+                elif name in inner:
+                    adjoints[name] = found
 
 
 def split_prologue(program: Program) -> tuple[Prologue, Program]:

@@ -14,7 +14,7 @@ from simphys.diagnose.check import Certificate, Statement, check, compare_modes,
 from simphys.rollout import BlowUp
 from simphys.rollout.run import Sweep
 from simphys.rollout.schedule import Store
-from simphys.simulator import Array, Arrays
+from simphys.simulator import Array, Arrays, Rows
 
 from ...rollout.pendulums import Params, PendulumEngine, Pendulums, State, system
 
@@ -157,7 +157,7 @@ def test_a_wrong_final_state_is_found() -> None:
     class Late(PendulumEngine):
         """Read the last state wrongly if it is read alone."""
 
-        def read(self, segment: Any, rows: slice | list[int], names: Any = None) -> Arrays:
+        def read(self, segment: Any, rows: Rows, names: Any = None) -> Arrays:
             found = super().read(segment, rows, names)
             return {n: v * 1.001 if rows == [STEPS] else v for n, v in found.items()}
 

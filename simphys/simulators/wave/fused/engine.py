@@ -8,7 +8,7 @@ from typing import Any
 
 from simphys.autograd import runtime
 from simphys.autograd.kernels.alignment import aligned_zeros
-from simphys.simulator import Array, Arrays
+from simphys.simulator import Array, Arrays, Rows
 from simphys.simulator.array_engine import ArrayEngine
 
 from .. import advance
@@ -60,7 +60,7 @@ class WaveEngine(ArrayEngine):
         self.grid.bind_fill_halo(segment.height)(self.grid.layout.size)
 
     def read(  # type: ignore[override]
-        self, segment: Segment, rows: slice | list[int], names: Collection[str] | None = None
+        self, segment: Segment, rows: Rows, names: Collection[str] | None = None
     ) -> Arrays:
         return segment.read(rows, names)
 

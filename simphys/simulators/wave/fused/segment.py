@@ -10,7 +10,7 @@ import numpy as np
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 from simphys.autograd.kernels.alignment import aligned_zeros
-from simphys.simulator import Array, Arrays, arena
+from simphys.simulator import Array, Arrays, Rows, arena
 
 from .grid_loops import GridLoops, Launch
 from .line_text import INDEX
@@ -56,7 +56,7 @@ class Segment:
         self.source_position[:, 0] = state["source_position"]
         self.received[:, 0] = state["received"]
 
-    def read(self, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
+    def read(self, rows: Rows, names: Collection[str] | None = None) -> Arrays:
         """Copy states, [B, rows, *shape], with these fields or all."""
         cells, unpack_memory = self._grid.layout.view_cells, self._grid.unpack_memory
         readers: dict[str, Callable[[], Array]] = {
@@ -70,7 +70,7 @@ class Segment:
         return {name: read().copy() for name, read in readers.items() if names is None or name in names}
 
 
-def _rows(values: Array, rows: slice | list[int], shift: int = 0) -> Array:
+def _rows(values: Array, rows: Rows, shift: int = 0) -> Array:
     """Take rows [B, rows, ...] of an array, `shift` rows later; numbers of rows are modulo their number."""
     numbers = range(rows.start or 0, rows.stop) if isinstance(rows, slice) else rows
     places = [(row + shift) % values.shape[1] for row in numbers]
