@@ -4,7 +4,7 @@ A central difference with step h has a truncation error, which falls with h, and
 derivative is estimated for a series of steps, each estimate extrapolated from two steps after Richardson. It is taken
 from the plateau between the two errors, where neighbouring estimates agree best. The spread there is its accuracy. The
 spread includes the jump between the one-sided derivatives, extrapolated to h = 0: a kink shows there although central
-differences agree.
+differences agree. And it is no less than what rounding the values does: differences of zero agree, too.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ def _find_plateau(center: Array, sides: Array, steps: Array) -> Estimate:
     estimate = (ratio**2 * central[1:] - central[:-1]) / (ratio**2 - 1)
     jump = abs(ratio * bend[1:] - bend[:-1]) / (ratio - 1)  # the part of `bend` that does not fall with h
     change = abs(np.diff(estimate, axis=0))
-    spread = np.max([change[:-1], change[1:], jump[1:-1]], axis=0)  # of all estimates with two neighbours
+    size = np.maximum(abs(sides).max(axis=1), abs(center))
+    rounding = np.finfo(center.dtype).eps * size / h
+    # of all estimates with two neighbours
+    spread = np.max([change[:-1], change[1:], jump[1:-1], rounding[1:-2]], axis=0)
     spread[~np.isfinite(spread)] = np.inf
     best = np.argmin(spread, axis=0, keepdims=True)
     slope = np.maximum(abs(rise[0]), abs(fall[0]))

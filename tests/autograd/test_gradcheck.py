@@ -225,6 +225,19 @@ def test_an_adjoint_that_is_far_off_fails_in_spite_of_noise(mode: Any) -> None:
     assert report_of(noisy.apply, leaf([1.0, 2.0, 3.0]), mode=mode).outcome == "failed"
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("adjoint", [1e-12, 0.0, 3e-12])
+def test_a_derivative_below_the_rounding_of_the_values_is_untrusted(mode: Any, adjoint: float) -> None:
+    level = elementwise(lambda x: 1.0 + 1e-12 * x, lambda x: np.full_like(x, adjoint))
+    assert report_of(level.apply, leaf([1.0, 2.0]), mode=mode).outcome == "untrusted"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_huge_value_that_does_not_depend_on_an_input_passes(mode: Any) -> None:
+    level = elementwise(lambda x: np.full_like(x, 1e12), np.zeros_like)
+    assert gradcheck(level.apply, leaf([1.0, 2.0]), mode=mode).outcome == "passed"
+
+
 def test_a_function_that_is_not_a_number_nearby_is_untrusted() -> None:
     def root(x: np.ndarray) -> np.ndarray:
         with np.errstate(invalid="ignore"):
