@@ -32,10 +32,17 @@ class Estimate(NamedTuple):
     """Largest one-sided difference quotient at the widest step: a bound for the size of the derivative."""
 
 
-def derivative(f: Callable[[float], Array], steps: Array, enough: Callable[[Estimate], bool] | None = None) -> Estimate:
+def derivative(
+    f: Callable[[float], Array],
+    steps: Array,
+    enough: Callable[[Estimate], bool] | None = None,
+    *,
+    rounding: Array | float = 0.0,
+) -> Estimate:
     """The derivative of f at 0, elementwise, from evaluations at 0, +h and -h for falling `steps` h (at least 4).
 
-    Smaller steps are left out as soon as `enough` returns True for the estimate from those before.
+    `rounding` is that of the values: a difference by less says nothing. Smaller steps are left out as soon as `enough`
+    returns True for the estimate from those before.
     """
     with np.errstate(all="ignore"):
         center = f(0.0)
@@ -43,13 +50,13 @@ def derivative(f: Callable[[float], Array], steps: Array, enough: Callable[[Esti
         for h in steps:
             sides.append((f(h), f(-h)))
             if enough and FEWEST <= len(sides) < len(steps):
-                estimate = _find_plateau(center, np.array(sides), steps[: len(sides)])
+                estimate = _find_plateau(center, np.array(sides), steps[: len(sides)], rounding)
                 if enough(estimate):
                     return estimate
-        return _find_plateau(center, np.array(sides), steps)
+        return _find_plateau(center, np.array(sides), steps, rounding)
 
 
-def _find_plateau(center: Array, sides: Array, steps: Array) -> Estimate:
+def _find_plateau(center: Array, sides: Array, steps: Array, rounding: Array | float) -> Estimate:
     """Estimate the derivative from f(0) and from [f(h), f(-h)] for each step."""
     h = steps.reshape(-1, *[1] * center.ndim)
     rise, fall = (sides[:, 0] - center) / h, (center - sides[:, 1]) / h
@@ -58,10 +65,8 @@ def _find_plateau(center: Array, sides: Array, steps: Array) -> Estimate:
     estimate = (ratio**2 * central[1:] - central[:-1]) / (ratio**2 - 1)
     jump = abs(ratio * bend[1:] - bend[:-1]) / (ratio - 1)  # the part of `bend` that does not fall with h
     change = abs(np.diff(estimate, axis=0))
-    size = np.maximum(abs(sides).max(axis=1), abs(center))
-    rounding = np.finfo(center.dtype).eps * size / h
-    # of all estimates with two neighbours
-    spread = np.max([change[:-1], change[1:], jump[1:-1], rounding[1:-2]], axis=0)
+    spread = np.max([change[:-1], change[1:], jump[1:-1]], axis=0)  # of all estimates with two neighbours
+    spread = np.maximum(spread, rounding / h[1:-2])
     spread[~np.isfinite(spread)] = np.inf
     best = np.argmin(spread, axis=0, keepdims=True)
     slope = np.maximum(abs(rise[0]), abs(fall[0]))

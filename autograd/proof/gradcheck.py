@@ -202,6 +202,12 @@ class _Probe(NamedTuple):
     element: Element
     array: Array
 
+    def measure(self, outputs: Sequence[Tensor]) -> float:
+        """The size of the terms of what it sums: of an element itself, or of a weighted output."""
+        y = outputs[self.position].data
+        size = float(np.vdot(abs(self.array), abs(y)))
+        return size if math.isfinite(size) else 0.0
+
 
 def _probes(arrays: list[Array], mode: Mode, repeats: int, random: np.random.Generator) -> list[_Probe]:
     """One unit array for each element (`full`), or `repeats` random arrays of each shape (`projected`)."""
@@ -230,6 +236,7 @@ def _compare(
     x = problem.inputs[position].data
     size = _size(x)
     outputs = np.array([row.position for row in rows])
+    rounding = np.finfo(float).eps * np.array([row.measure(problem.outputs) for row in rows])[:, None]
 
     def estimate(direction: Array) -> Estimate:
         adjoint = size * gradients @ direction.ravel()
@@ -241,19 +248,17 @@ def _compare(
             )
 
         def enough(found: Estimate) -> bool:
-            scale = _scale(size * gradients, found.value[:, None], found.slope[:, None], outputs)[:, 0]
-            spread = _without_zeros(found.spread, adjoint, found.slope)
-            return bool(np.all(np.maximum(abs(adjoint - found.value), spread) <= _ENOUGH * tolerance * scale))
+            column = Estimate(*[part[:, None] for part in found])
+            error, spread = _compare_sizes(size * gradients, adjoint[:, None], column, rounding, tolerance, outputs)
+            return bool(np.all(np.maximum(error, spread) <= _ENOUGH * tolerance))
 
-        return derivative(f, steps, enough)
+        return derivative(f, steps, enough, rounding=rounding[:, 0])
 
     estimates = [estimate(column.array) for column in columns]
-    value, spread, step, slope = (np.stack(parts, axis=1) for parts in zip(*estimates, strict=True))  # [row, column]
+    found = Estimate(*[np.stack(parts, axis=1) for parts in zip(*estimates, strict=True)])  # [row, column]
     adjoint = size * gradients @ np.array([column.array.ravel() for column in columns]).T
-    scale = _scale(size * gradients, value, slope, outputs)
-    error = abs(adjoint - value) / scale
+    error, spread = _compare_sizes(size * gradients, adjoint, found, rounding, tolerance, outputs)
     error[~np.isfinite(error)] = np.inf
-    spread = _without_zeros(spread, adjoint, slope) / scale
     comparisons = []
     for (r, row), (c, column) in itertools.product(enumerate(rows), enumerate(columns)):
         e, s = float(error[r, c]), float(spread[r, c])
@@ -268,18 +273,26 @@ def _compare(
                 output=row.position,
                 output_element=row.element,
                 adjoint=float(adjoint[r, c] / size),
-                finite_difference=float(value[r, c] / size),
+                finite_difference=float(found.value[r, c] / size),
                 error=e,
                 spread=s,
-                eps=float(step[r, c]),
+                eps=float(found.step[r, c]),
             )
         )
     return comparisons
 
 
-def _without_zeros(spread: Array, adjoint: Array, slope: Array) -> Array:
-    """The spread, but zero where adjoint and differences are: an output that does not depend on an input may be huge."""
-    return np.where((adjoint == 0) & (slope == 0), 0.0, spread)
+def _compare_sizes(
+    gradients: Array, adjoint: Array, found: Estimate, rounding: Array, tolerance: float, output: Array
+) -> tuple[Array, Array]:
+    """Relative errors of the adjoints, and relative spreads of the differences, [row, column].
+
+    What moves a value by less than its rounding counts as zero: a derivative by cancelling terms, or of an output that
+    is huge and does not depend on the input.
+    """
+    scale = np.maximum(_scale(gradients, found.value, found.slope, output), rounding / tolerance)
+    is_zero = (found.slope == 0) & (abs(adjoint) <= rounding)
+    return abs(adjoint - found.value) / scale, np.where(is_zero, 0.0, found.spread) / scale
 
 
 def _size(x: Array) -> float:

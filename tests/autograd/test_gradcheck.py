@@ -233,6 +233,12 @@ def test_a_derivative_below_the_rounding_of_the_values_is_untrusted(mode: Any, a
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_a_derivative_by_terms_that_cancel_is_zero_to_rounding(mode: Any) -> None:
+    level = elementwise(lambda x: np.full_like(x, 0.1), lambda x: np.full_like(x, 1e-17))
+    assert gradcheck(level.apply, leaf([1.0, 2.0]), mode=mode).outcome == "passed"
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_huge_value_that_does_not_depend_on_an_input_passes(mode: Any) -> None:
     level = elementwise(lambda x: np.full_like(x, 1e12), np.zeros_like)
     assert gradcheck(level.apply, leaf([1.0, 2.0]), mode=mode).outcome == "passed"

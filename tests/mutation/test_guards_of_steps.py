@@ -8,7 +8,7 @@ import pytest
 
 from simphys.numerics import dependencies, vanishing, writes
 from simphys.rollout.engine import memory, nested_engine, prologue, record
-from simphys.substep import function, pattern, relation, trace
+from simphys.substep import function, lanes, pattern, relation, trace
 from simphys.substep.edges import Edges
 from simphys.substep.operation import Operation
 from simphys.substep.operation import _apart as apart
@@ -16,6 +16,7 @@ from simphys.substep.per_element import PerElement
 from simphys.substep.record import _require_names
 
 from ..numerics import test_reading_of_sources as of_sources
+from ..rollout import test_lanes as of_lanes
 from ..rollout import test_steps_of_users as of_steps
 from ..substep import test_arrays_that_do_not_fit as of_arrays
 from .guards import Guard, is_noticed, run_test
@@ -53,6 +54,13 @@ STEPS = [
         "",
         of_steps.test_a_field_of_the_new_state_may_depend_on_parameters_alone,
         ("a parameter",),
+    ),
+    Guard(
+        "what is cleared after it was read",
+        lanes._divide,
+        "elif taken.isdisjoint(action.writes) and written.isdisjoint(action.reads):",
+        "elif True:",
+        of_lanes.test_the_tangent_of_a_sum_over_edges_that_nodes_spread_to_a_grid,
     ),
     Guard(
         "one array at the loop's index and elsewhere",
