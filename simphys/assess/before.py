@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from simphys import optimize
+from simphys.autograd.errors import InputError
 from simphys.experiment.misfits import sigma_is_stated
 from simphys.experiment.objective import SceneObjective
 from simphys.experiment.observe import Observations
@@ -37,6 +38,14 @@ def judge_start(objective: SceneObjective[Any]) -> list[Criterion]:
     if len(objective.labels) <= LARGEST and objective.has_residuals:
         criteria += _judge_information(objective)
     return criteria
+
+
+def refuse_start(error: optimize.FailedTrial) -> InputError:
+    """Make the error for unknowns from whose start the motion is not finite."""
+    cause = error.__cause__
+    found = cause.found if isinstance(cause, InputError) else str(error)
+    remedy = "Choose other values for unknowns.NAME.start, or lower time.dt."
+    return InputError("start of the unknowns", "the motion must stay finite", found, remedy)
 
 
 def judge_cheaply(objective: SceneObjective[Any]) -> list[Criterion]:
