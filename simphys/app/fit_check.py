@@ -13,9 +13,10 @@ import numpy as np
 
 from simphys import optimize
 from simphys.assess import Criterion, estimate_noise
-from simphys.assess.before import MANY_STEPS, expect_errors, judge_cheaply, judge_start, refuse_start
+from simphys.assess.before import expect_errors, judge_cheaply, judge_start, refuse_start
 from simphys.assess.cost import estimate_cost, judge_cost
 from simphys.assess.recovery import NOMINAL, Recovery, judge_recovery, recover
+from simphys.assess.resolution import MANY_STEPS
 from simphys.autograd.errors import InputError
 from simphys.experiment.objective import SceneObjective
 from simphys.experiment.scene import Scene

@@ -7,6 +7,7 @@ from .events import Event
 from .grids import Grid
 from .markers import Markers
 from .step_limit import StepLimit
+from .waves import Waves
 
 __all__ = [
     "Array",
@@ -21,4 +22,5 @@ __all__ = [
     "Record",
     "Shape",
     "StepLimit",
+    "Waves",
 ]

@@ -30,7 +30,9 @@ def test_a_sound_fit_passes_and_its_errors_are_those_that_it_gets(tmp_path: Path
     scene = oscillator(tmp_path / "seen.txt")
     found = check_fit(scene)
     assert {each.verdict for each in found.criteria} == {"passed"}
-    assert {"starts", "resolution", "scales", "expected errors", "cost"} == {each.name for each in found.criteria}
+    assert {"starts", "resolution", "pace", "scales", "expected errors", "cost"} == {
+        each.name for each in found.criteria
+    }
     fit = simphys.identify(scene)
     for row, expected in zip(fit.unknowns, found.expectations, strict=True):
         assert (row.label, row.unit) == (expected.label, expected.unit)
