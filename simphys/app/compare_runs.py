@@ -33,7 +33,8 @@ def _tables(first: Recording, second: Recording) -> Iterator[Table]:
     yield Table("Runs", ("", "first", "second"), tuple(rows))
     left, right = _flatten(first.scene), _flatten(second.scene)
     keys = [key for key in dict.fromkeys([*left, *right]) if left.get(key) != right.get(key)]
-    if changed := [(key, left.get(key, NONE), right.get(key, NONE)) for key in keys if not key.startswith("output.")]:
+    shown = [(key, *[_shorten(each.get(key, NONE)) for each in (left, right)]) for key in keys]
+    if changed := [row for row in shown if not row[0].startswith("output.")]:
         yield Table("Scenes differ in", ("key", "first", "second"), tuple(changed))
     if values := tuple(_value_rows(first, second)):
         heads = ("unknown", "unit", "first", "second", "difference", "in errors", "errors")
@@ -54,12 +55,17 @@ def _summary(recording: Recording) -> Iterator[tuple[str, str]]:
 
 
 def _flatten(table: Any, path: str = "") -> dict[str, str]:
-    """List the values of a scene by their keys."""
+    """List the values of a scene by their keys; tables in a list have their number in it."""
+    if isinstance(table, list) and table and all(isinstance(each, Mapping) for each in table):
+        table = dict(enumerate(table))
     if isinstance(table, Mapping):
         parts = [_flatten(value, f"{path}.{name}".lstrip(".")) for name, value in table.items()]
         return {name: value for part in parts for name, value in part.items()}
-    text = str(table)
-    return {path: text if len(text) <= 60 else f"{text[:57]}..."}
+    return {path: str(table)}
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _value_rows(first: Recording, second: Recording) -> Iterator[tuple[str, ...]]:

@@ -122,6 +122,18 @@ def test_two_runs_are_compared_by_scene_and_by_values_in_their_errors() -> None:
     assert c[-2:] == ("+1.8", "standard error")  # 0.1 / (0.04 sqrt 2)
 
 
+def test_scenes_are_compared_to_the_last_key_of_a_table_in_a_list() -> None:
+    """Two channels that differ behind the first sixty characters of all that is said of them."""
+
+    def seen(sigma: float) -> Recording:
+        channel = {"column": 1, "field": "position", "node": 0, "axis": 0, "kind": "component", "unit": "m"}
+        scene = {"observations": {"channels": [channel, channel | {"sigma": sigma}]}}
+        return MemoryRecorder(kind="run", provenance={}, scene=scene).recording
+
+    (table,) = [each for each in compare_runs(seen(0.1), seen(0.2)) if each.caption == "Scenes differ in"]
+    assert table.rows == (("observations.channels.1.sigma", "0.1", "0.2"),)
+
+
 def test_runs_with_correlated_residuals_are_compared_by_the_errors_that_allow_for_it() -> None:
     """The same difference is four times as many errors, if one takes residuals for independent."""
     first, second = (recorded(values, mass=1, robust_error=[1.2, 0.01]) for values in ([40.0, 1.0], [41.0, 1.1]))
