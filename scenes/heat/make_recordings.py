@@ -1,5 +1,7 @@
 """Make what the scenes beside this script measure, on a finer grid, with smaller steps, and with noise.
 
+The recording of quadrants.toml alone is that of the scene's own grid and steps, without noise.
+
 python scenes/heat/make_recordings.py [FOLDER]
 """
 
@@ -22,18 +24,22 @@ FINER = 3
 """Fine cells in a cell of the scene along each axis; odd, so that the middle of a cell is that of a fine one."""
 STRIPS = (16.0, 52.0, 110.0)
 """Conductivity of the strips [W/(m K)]."""
+QUADRANTS = ((1.0, 0.1), (0.1, 0.01))
+"""Conductivity of the quadrants [W/(m K)], by x and y."""
 EVERY = 20
 """Steps of a scene between samples of the thermocouples."""
 
 
-def simulate_finely(name: str, fields: dict[str, Any], *, steps: int) -> tuple[np.ndarray, dict[str, Any]]:
+def simulate_finely(
+    name: str, fields: dict[str, Any], *, steps: int, finer: int = FINER
+) -> tuple[np.ndarray, dict[str, Any]]:
     """Simulate a scene with `steps` times as many steps and fine cells: the temperatures at the scene's own steps."""
     data = tomllib.loads((HERE / f"{name}.toml").read_text())
     coarse = {key: data[key] for key in ("grid", "time", "observations")}
     for section in ("unknowns", "loss", "observations", "check", "optimizer"):
         data.pop(section, None)
     grid, time = dict(coarse["grid"]), coarse["time"]
-    data["grid"] = grid | {"cells": [FINER * n for n in grid["cells"]], "spacing": grid["spacing"] / FINER}
+    data["grid"] = grid | {"cells": [finer * n for n in grid["cells"]], "spacing": grid["spacing"] / finer}
     data["time"] = {"dt": time["dt"] / steps, "duration": time["duration"]}
     made = build_scene(scenefile.from_dict(data))
     params = made.params.replace(**{key: tensor(values) for key, values in fields.items()})
@@ -83,11 +89,23 @@ def average_cells(fields: np.ndarray) -> np.ndarray:
     return fields.reshape(n, nx // FINER, FINER, ny // FINER, FINER).mean(axis=(2, 4))
 
 
+def record_quadrants(folder: Path) -> None:
+    """Write quadrants.txt."""
+    conductivity = np.repeat(np.repeat(QUADRANTS, 5, axis=0), 5, axis=1)
+    states, scene = simulate_finely("quadrants", {"conductivity": conductivity}, steps=1, finer=1)
+    nodes = [channel["node"] for channel in scene["observations"]["channels"]]
+    times = scene["time"]["dt"] * np.arange(len(states))
+    table = np.column_stack([times, *[states[:, i, j] for i, j in nodes]])[1:]
+    header = "time [s], temperature in the middle of four quadrants [K]"
+    np.savetxt(folder / "quadrants.txt", table, fmt=["%.1f"] + ["%.6f"] * len(nodes), header=header)
+
+
 def main(folder: Path) -> None:
     """Write all."""
     folder.mkdir(parents=True, exist_ok=True)
     record_strips(folder)
     record_film(folder)
+    record_quadrants(folder)
 
 
 if __name__ == "__main__":

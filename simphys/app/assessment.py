@@ -13,7 +13,7 @@ import numpy as np
 
 from simphys import optimize
 from simphys.assess import Criterion, estimate_noise, worst
-from simphys.assess.before import judge_cheaply, judge_start
+from simphys.assess.before import judge_cheaply, judge_start, refuse_start
 from simphys.assess.holdout import judge_holdout, predict_holdout
 from simphys.assess.laplace import approximate_posterior, judge_laplace
 from simphys.assess.recovery import Recovery, judge_recovery, recover
@@ -130,10 +130,11 @@ def _judge_before(objective: SceneObjective[Scene]) -> list[Criterion]:
     except UnphysicalValue:
         raise
     except InputError as error:
-        found, remedy = f"{error.constraint}; found {error.found}", error.remedy
+        refusal = error
     except optimize.FailedTrial as error:
-        found, remedy = str(error.__cause__ or error), "Choose other values for unknowns.NAME.start, or lower time.dt."
-    return [*judge_cheaply(objective), Criterion("sound start", np.nan, "failed", found, remedy)]
+        refusal = refuse_start(error)
+    found = f"{refusal.constraint}; found {refusal.found}"
+    return [*judge_cheaply(objective), Criterion("sound start", np.nan, "failed", found, refusal.remedy)]
 
 
 def _conclude_before(

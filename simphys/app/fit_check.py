@@ -13,9 +13,10 @@ import numpy as np
 
 from simphys import optimize
 from simphys.assess import Criterion, estimate_noise
-from simphys.assess.before import MANY_STEPS, expect_errors, judge_cheaply, judge_start
+from simphys.assess.before import expect_errors, judge_cheaply, judge_start, refuse_start
 from simphys.assess.cost import estimate_cost, judge_cost
 from simphys.assess.recovery import NOMINAL, Recovery, judge_recovery, recover
+from simphys.assess.resolution import MANY_STEPS
 from simphys.autograd.errors import InputError
 from simphys.experiment.objective import SceneObjective
 from simphys.experiment.scene import Scene
@@ -65,10 +66,7 @@ def check_fit(scene: Scene) -> FitCheck:
         few = len(objective.labels) <= RANK_CHECK_UNKNOWNS and objective.has_residuals
         expected = _expect(objective) if few else ()
     except optimize.FailedTrial as error:
-        remedy = "Choose other values for unknowns.NAME.start, or lower time.dt."
-        raise InputError(
-            "start of the unknowns", "the motion must be finite", str(error.__cause__ or error), remedy
-        ) from error
+        raise refuse_start(error) from error
     return FitCheck((*criteria, cost), expected)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from simphys.assess import estimate_noise
 from simphys.assess.chi_square import unit_of_chi_square
 from simphys.assess.clusters import ManyStarts, judge_clusters, sort_ends
-from simphys.assess.starts import draw_starts
+from simphys.assess.draws import Draw, draw_starts
 from simphys.autograd.errors import InputError
 from simphys.experiment.lockstep import Lockstep
 from simphys.experiment.objective import SceneObjective
@@ -40,22 +40,24 @@ def fit_from_many(
     folder: str | Path,
     starts: int = 64,
     search: Search = "least_squares",
+    draw: Draw | str = "sobol",
     overwrite: bool = False,
     on_progress: Callable[[str], None] | None = None,
     each: Map = map,
 ) -> tuple[Identification, ManyStarts]:
-    """Fit a scene from many starts within its bounds, or 30 % around its own start, and record the best fit.
+    """Fit a scene from many starts, within its bounds or 30 % around its own or from priors; record the best fit.
 
     Least squares goes from all starts in lockstep, as one batch where the simulator allows. Differential evolution is
     scipy's, of a population of `starts`; least squares then goes on from its best points. The first start is that of
-    the scene, others are those of a Sobol sequence. `each` computes parts of the batches, see `mapping.map_on`.
-    Errors: those of `identify`; InputError for a scene without a measurement or residuals.
+    the scene, others are drawn by `draw`, one of assess/draws.py. `each` computes parts of the batches, see
+    `mapping.map_on`.
+    Errors: those of `identify` and `draw_starts`; InputError for a scene without a measurement or residuals.
     """
     tell = on_progress or (lambda line: None)
     _require_residuals(scene, scene.objective())
     scene = estimate_noise(scene)
     objective = scene.objective()
-    drawn = draw_starts(objective, starts, scene.config.runtime.seed)
+    drawn = draw_starts(objective, starts, scene.config.runtime.seed, draw)
     drawn[0] = objective.start
     if search == "differential_evolution":
         drawn = _evolve(objective, drawn, tell, each)
@@ -72,7 +74,7 @@ def fit_from_many(
     criteria = (*fit.criteria, judge_clusters(found))
     with open_recorder(scene, folder, kind="optimize", overwrite=False, resume=True) as recorder:
         write_judgement(recorder, criteria, fit.uncertainty)
-        about = {"labels": objective.labels, "search": search, "motions": ends.motions}
+        about = {"labels": objective.labels, "search": search, "draw": draw, "motions": ends.motions}
         recorder.write(
             "many_starts",
             attrs=about,

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from simphys import optimize
+from simphys.assess.before import refuse_start
 from simphys.assess.design import Design, worst_error
 from simphys.assess.design import design as rank_changes
-from simphys.autograd.errors import InputError, StorageError
+from simphys.autograd.errors import StorageError
 from simphys.experiment.scene import Scene
 from simphys.plot.fit.design import design as draw
 from simphys.plot.fit.design import name_option
@@ -23,10 +24,7 @@ def design_scene(scene: Scene) -> Design:
     try:
         return rank_changes(objective, objective.start)
     except optimize.FailedTrial as error:
-        remedy = "Choose other values for unknowns.NAME.start, or lower time.dt."
-        raise InputError(
-            "start of the unknowns", "the motion must be finite", str(error.__cause__ or error), remedy
-        ) from error
+        raise refuse_start(error) from error
 
 
 def format_error(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Checks before a fit: what the data can tell at the start, and whether time steps and samples resolve the motion."""
+"""Checks before a fit: what the data can tell at the start, and whether steps and samples resolve the motion."""
 
 from __future__ import annotations
 
@@ -8,21 +8,17 @@ from typing import Any
 import numpy as np
 
 from simphys import optimize
+from simphys.autograd.errors import InputError
 from simphys.experiment.misfits import sigma_is_stated
 from simphys.experiment.objective import SceneObjective
-from simphys.experiment.observe import Observations
-from simphys.experiment.setup import Setup
 
-from .chi_square import compare_neighbours, unit_before_fit
+from .chi_square import unit_before_fit
 from .criteria import Criterion
+from .resolution import judge_pace, judge_resolution
 from .uncertainty import LARGEST
 
 Array = np.ndarray[Any, Any]
 
-FEW_STEPS, FEW_SAMPLES = 20.0, 4.0
-"""Least time steps, and samples, in a period of the measured motion."""
-MANY_STEPS = 5_000_000
-"""Steps of a horizon beyond which the unit of time is doubtful."""
 UNEVEN = 1e4
 """Ratio of the effects of two unknowns beyond which gradient methods, which do not rescale them, crawl."""
 VELOCITIES = {"velocity", "angular_velocity", "rate"}
@@ -33,20 +29,23 @@ LARGE_ERROR = 1.0
 
 def judge_start(objective: SceneObjective[Any]) -> list[Criterion]:
     """Judge a fit before it is made. Errors: optimize.FailedTrial for a start that blows up."""
-    criteria = judge_cheaply(objective)
+    criteria = [*judge_cheaply(objective), *judge_pace(objective)]
     if len(objective.labels) <= LARGEST and objective.has_residuals:
         criteria += _judge_information(objective)
     return criteria
 
 
+def refuse_start(error: optimize.FailedTrial) -> InputError:
+    """Make the error for unknowns from whose start the motion is not finite."""
+    cause = error.__cause__
+    found = cause.found if isinstance(cause, InputError) else str(error)
+    remedy = "Choose other values for unknowns.NAME.start, or lower time.dt."
+    return InputError("start of the unknowns", "the motion must stay finite", found, remedy)
+
+
 def judge_cheaply(objective: SceneObjective[Any]) -> list[Criterion]:
-    """Judge starts, time steps and samples; nothing is simulated."""
-    return [*_judge_starts(objective), *judge_sampling(objective.scene)]
-
-
-def judge_sampling(scene: Setup) -> list[Criterion]:
-    """Judge whether time steps and samples of each experiment resolve the measured motion."""
-    return [each for part in scene.parts for each in _judge_sampling(part)]
+    """Judge starts, time steps, samples and cells; nothing is simulated."""
+    return [*_judge_starts(objective), *judge_resolution(objective.scene)]
 
 
 def expect_errors(objective: SceneObjective[Any], jacobian: Array) -> Array:
@@ -70,15 +69,6 @@ def advise_motion(objective: SceneObjective[Any]) -> str:
     return f"The start is at rest: give {' or '.join(found.values())} another start, which may tell more."
 
 
-def find_period(times: Array, values: Array) -> float:
-    """Estimate the period of an oscillation [s] from its crossings of the mean; infinite below one oscillation."""
-    above = values > values.mean()
-    crossings = np.flatnonzero(above[1:] != above[:-1])
-    if len(crossings) < 3:
-        return np.inf
-    return float(2 * (times[crossings[-1]] - times[crossings[0]]) / (len(crossings) - 1))
-
-
 def _judge_starts(objective: SceneObjective[Any]) -> Iterator[Criterion]:
     at_bound = optimize.active_bounds(objective.start, objective.lower, objective.upper)
     held = [label for label, at in zip(objective.labels, at_bound, strict=True) if at]
@@ -87,36 +77,6 @@ def _judge_starts(objective: SceneObjective[Any]) -> Iterator[Criterion]:
         yield Criterion("starts", len(held), "doubtful", f"{', '.join(held)} start at a bound", remedy)
     else:
         yield Criterion("starts", 0, "passed", "no unknown starts at a bound")
-
-
-def _judge_sampling(scene: Setup) -> Iterator[Criterion]:
-    seen = scene.observations
-    if seen is None:
-        return
-    apart = float(np.median(np.diff(seen.times))) if len(seen.times) > 1 else np.nan
-    found = f"{scene.name}: " * bool(scene.name) + f"{scene.steps} steps, {apart / scene.dt:.3g} a sample"
-    if scene.steps > MANY_STEPS:
-        remedy = "Is the column of time in s? For a recording in ms set observations.time_unit = 0.001."
-        yield Criterion("resolution", scene.steps, "doubtful", found, remedy)
-        return
-    period = np.inf
-    if isinstance(seen, Observations):
-        stated = sigma_is_stated(scene)
-        for c in range(len(seen.channels)):
-            there = seen.weights[:, c] > 0
-            times, values, weights = seen.times[there], seen.values[there, c], seen.weights[there, c]
-            squares, freedom = (1.0, 1) if stated else compare_neighbours(times, values[:, None], weights[:, None])
-            noise = np.sqrt(squares / freedom / np.median(weights)) if freedom else np.inf
-            if np.ptp(values) > 10 * noise:  # else noise crosses the mean
-                period = min(period, find_period(times, values))
-    steps, samples = period / scene.dt, period / apart
-    if np.isfinite(period):
-        found += f"; shortest period about {period:.3g} s, of {steps:.3g} steps and {samples:.3g} samples"
-    if steps < FEW_STEPS or samples < FEW_SAMPLES:
-        remedy = "Lower time.dt." if steps < FEW_STEPS else "Record more often, or fit a slower part of the motion."
-        yield Criterion("resolution", min(steps, samples), "doubtful", found, remedy)
-    else:
-        yield Criterion("resolution", steps if np.isfinite(steps) else np.nan, "passed", found)
 
 
 def _judge_information(objective: SceneObjective[Any]) -> Iterator[Criterion]:

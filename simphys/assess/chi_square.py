@@ -95,7 +95,7 @@ def _variance_of_neighbours(setup: Setup) -> float:
     """
     total, count = 0.0, 0
     for seen in _list_measurements(setup):
-        if isinstance(seen, Observations) and any(each.correlation_time is not None for each in seen.channels):
+        if isinstance(seen, Observations) and any(each.has_memory for each in seen.channels):
             return np.nan
         values, weights = (along_time(seen, each.reshape(-1)) for each in (seen.values, seen.weights))
         for _, columns in list_columns(seen):

@@ -133,14 +133,12 @@ def judge_laplace(scene: Setup, found: Laplace) -> list[Criterion]:
 
 def _prior_deviations(objective: SceneObjective[Any]) -> Array:
     """Compute the standard deviations of theta before the data, [p]."""
-    precision = np.zeros(objective.start.size)
-    for where, _, weight in objective.pulls:
-        precision[where] += 2 * weight
-    found = np.ones_like(precision)
+    _, stated = objective.priors()
+    found = np.ones_like(stated)
     for block in objective.unknowns.blocks:
         if block.smooth is not None:
             found[block.where] = 1 / np.mean(block.smooth.deviation)
-    return np.where(precision > 0, 1 / np.sqrt(np.where(precision > 0, precision, 1.0)), found)
+    return np.where(np.isfinite(stated), stated, found)
 
 
 def _variance(lanczos: Lanczos, squares: float, count: int) -> float:

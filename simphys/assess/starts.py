@@ -17,13 +17,12 @@ from simphys.optimize.mapping import Carried, Map
 
 from .chi_square import unit_of_chi_square
 from .criteria import Criterion
+from .draws import draw_starts
 
 Array = np.ndarray[Any, Any]
 Fit = Callable[[SceneObjective[Any]], optimize.Result]
 
 STARTS = 8
-REACH = 0.3
-"""Distance of starts [theta] from the scene's own where there are no bounds: 30 % of its size."""
 SAME_LOSS, SAME_VALUE = 0.5, 1.0
 """Differences of the loss (half of chi^2) in its unit, and of values in standard errors, up to which optima are one."""
 
@@ -42,18 +41,6 @@ class Starts:
     """True for those that ended where the fit did [n]."""
     unit: float = 1.0
     """Divisor of differences of losses, see chi_square.py."""
-
-
-def draw_starts(objective: SceneObjective[Any], count: int, seed: int) -> Array:
-    """Draw starts [count, p] by Sobol's sequence, within the bounds or, where one is open, around the scene's start."""
-    from scipy.stats import qmc
-
-    start = objective.start
-    both = np.isfinite(objective.lower) & np.isfinite(objective.upper)
-    low = np.where(both, objective.lower, np.maximum(objective.lower, start - REACH))
-    high = np.where(both, objective.upper, np.minimum(objective.upper, start + REACH))
-    numbers = qmc.Sobol(start.size, seed=seed).random_base2((count - 1).bit_length())[:count]
-    return np.asarray(low + (high - low) * numbers)
 
 
 def try_starts(

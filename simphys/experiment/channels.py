@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from simphys.scenefile.body_names import NODES, BodyNames
 from simphys.scenefile.fit_sections import component_index
@@ -47,7 +47,7 @@ class ChannelSection(Protocol):
     @property
     def modulo(self) -> float | None: ...
     @property
-    def correlation_time(self) -> float | None: ...
+    def correlation_time(self) -> float | str | None: ...
 
 
 OF_TWO = {"difference": "-", "sum": "+"}
@@ -94,7 +94,14 @@ class Channel:
     modulo: float | None = None
     """Period of an angle."""
     correlation_time: float | None = None
-    """Time in which the noise forgets [s]; None: at once."""
+    """Time in which the noise forgets [s]; None: at once, or before it is estimated."""
+    correlation_error: float | None = None
+    """Standard error of the logarithm of an estimated correlation time, inf before; None: it is not estimated."""
+
+    @property
+    def has_memory(self) -> bool:
+        """True if its noise is alike in neighbouring samples."""
+        return self.correlation_time is not None or self.correlation_error is not None
 
     @property
     def needs(self) -> tuple[Need, ...]:
@@ -125,7 +132,7 @@ def make_channel(
             marks=_list_marks(section, markers, index[:1]) if is_derived else (),
             axis=index[-1] if is_derived else 0,
             modulo=section.modulo,
-            correlation_time=section.correlation_time,
+            **_read_memory(section),
         )
     assert isinstance(section.node, int), "checked on loading the scene"
     if section.kind in OF_TWO:
@@ -150,8 +157,15 @@ def make_channel(
         point=point,
         axis=section.axis,
         modulo=section.modulo or period,
-        correlation_time=section.correlation_time,
+        **_read_memory(section),
     )
+
+
+def _read_memory(section: ChannelSection) -> dict[str, Any]:
+    """Read the memory of the noise, which may be unknown."""
+    if isinstance(section.correlation_time, str):
+        return {"correlation_error": math.inf}
+    return {"correlation_time": section.correlation_time}
 
 
 def _name_place(section: ChannelSection) -> str:
@@ -181,7 +195,7 @@ def _make_pair(
         marks=_list_marks(section, markers, (section.node, section.to)) if is_derived else (),
         axis=first[-1] if is_derived else 0,
         modulo=section.modulo,
-        correlation_time=section.correlation_time,
+        **_read_memory(section),
     )
 
 

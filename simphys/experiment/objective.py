@@ -186,6 +186,19 @@ class SceneObjective(Generic[S]):
         """Residuals of regularization terms, recorded."""
         return [losses.regularization(theta[where], towards, weight) for where, towards, weight in self.pulls]
 
+    def priors(self) -> tuple[Array, Array]:
+        """Means and standard deviations [p] of the normal priors of theta that regularization terms are.
+
+        A term weight |theta - towards|^2 has the deviation 1 / sqrt(2 weight). Without one, it is infinite.
+        """
+        precision, pull = np.zeros(self.start.size), np.zeros(self.start.size)
+        for where, towards, weight in self.pulls:
+            precision[where] += 2 * weight
+            pull[where] += 2 * weight * towards
+        held = precision > 0
+        safe = np.where(held, precision, 1.0)
+        return np.where(held, pull / safe, self.start), np.where(held, 1 / np.sqrt(safe), np.inf)
+
     def _pull(self, place: int, term: Any) -> tuple[slice, Array, float]:
         """A regularization term as the part of theta that it holds, where to, and its weight."""
         who = f"loss.terms.{place}"

@@ -27,6 +27,12 @@ class Table:
 
 def list_unknowns(recording: Recording) -> list[tuple[str, ...]]:
     """List the identified values as rows of text; many entries of one unknown are folded into their range."""
+    found = read_estimates(recording)
+    return estimate_rows(found) if found else []
+
+
+def read_estimates(recording: Recording) -> list[Estimate]:
+    """Read the identified values of a run and their errors; none of a run without a fit."""
     if "unknowns/label" not in recording:
         return []
     names = ("label", "unit", "start", "value", "standard_error")
@@ -36,11 +42,10 @@ def list_unknowns(recording: Recording) -> list[tuple[str, ...]]:
     recorded = recording.keys("unknowns")
     columns += [recording[f"unknowns/{name}"] if name in recorded else missing for name in others]
     rows = zip(*columns, strict=True)
-    found = [
+    return [
         Estimate(str(label), str(unit), float(start), float(value), float(error), "", float(robust), float(change))
         for label, unit, start, value, error, robust, change in rows
     ]
-    return estimate_rows(found)
 
 
 def result_tables(recording: Recording) -> Iterator[Table]:

@@ -45,15 +45,15 @@ def _known_tie(value: object) -> object:
 Tied = Annotated[bool | Literal["rows"], BeforeValidator(_known_tie)]
 
 
-def _known_noise(value: object) -> object:
+def _known_or_unknown(value: object) -> object:
     if isinstance(value, str) and value != "unknown":
-        raise PydanticCustomError("sigma", 'a number, or "unknown"')
+        raise PydanticCustomError("noise", 'a number, or "unknown"')
     if isinstance(value, int | float) and not isinstance(value, bool) and value <= 0:
-        raise PydanticCustomError("sigma", "greater than 0")
+        raise PydanticCustomError("noise", "greater than 0")
     return value
 
 
-Noise = Annotated[Positive | Literal["unknown"], BeforeValidator(_known_noise)]
+Noise = Annotated[Positive | Literal["unknown"], BeforeValidator(_known_or_unknown)]
 
 
 class BoxSection(Section):
@@ -155,7 +155,8 @@ class ChannelSection(Section):
     "acceleration" less gravity, which is what an accelerometer mounted there measures, along the body's axes. The
     column shows gain times that, plus offset (in `unit`), and is late by delay [s]; these may be unknown, as
     channel_gain, channel_offset and channel_delay. modulo: the period of an angle; "angle" has one anyway.
-    correlation_time [s] of the noise, which then forgets exponentially; without it, noise is independent.
+    correlation_time [s] of the noise, which then forgets exponentially; without it, noise is independent. "unknown":
+    fits estimate it from their residuals.
     """
 
     column: Column
@@ -173,7 +174,7 @@ class ChannelSection(Section):
     unit: str = ""
     sigma: Noise | None = None
     relative: NonNegative = 0.0
-    correlation_time: Positive | None = None
+    correlation_time: Noise | None = None
     weights: Column | None = None
 
 

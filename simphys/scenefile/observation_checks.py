@@ -63,6 +63,11 @@ def check_noise(observations: ObservationsSection, loss: LossSection) -> Iterato
             remedy = "State the noise: robust losses need it to tell outliers."
             key = ("observations", "channels", position, "sigma")
             yield Problem(key=key, constraint=constraint, found=channel.sigma, remedy=remedy)
+        if channel.correlation_time == "unknown" and loss.kind != "squares":
+            constraint = 'must be a number unless loss.kind is "squares"'
+            remedy = "State it, or drop it: the likelihood that it is estimated by is that of a normal noise."
+            key = ("observations", "channels", position, "correlation_time")
+            yield Problem(key=key, constraint=constraint, found=channel.correlation_time, remedy=remedy)
 
 
 def check_lowpass(loss: LossSection, observations: ObservationsSection | None, *, growing: bool) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from .events import Event
 from .grids import Grid
 from .markers import Markers
 from .step_limit import StepLimit
+from .waves import Waves
 
 __all__ = [
     "Array",
@@ -22,4 +23,5 @@ __all__ = [
     "Rows",
     "Shape",
     "StepLimit",
+    "Waves",
 ]

@@ -34,6 +34,7 @@ from .grids import Grid
 from .markers import Markers, mark_nodes
 from .step_limit import StepLimit
 from .summary import describe_field, describe_record
+from .waves import Waves
 
 
 class Quantity(NamedTuple):
@@ -385,6 +386,10 @@ class Model(metaclass=ModelType):
 
     def describe_grid(self) -> Grid | None:
         """Describe the grid, if the state consists of fields on one."""
+        return None
+
+    def describe_waves(self, params: Arrays) -> Waves | None:
+        """Describe the slowest waves that sources may send through the grid, if the state consists of waves."""
         return None
 
     def describe_markers(self) -> Markers | None:

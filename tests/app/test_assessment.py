@@ -11,9 +11,11 @@ import pytest
 
 from simphys.app.assessment import assess, load_scene_or_run
 from simphys.app.workflow import Identification
-from simphys.assess.before import find_period, judge_start
+from simphys.assess.before import judge_start
+from simphys.assess.draws import draw_starts
 from simphys.assess.recovery import Recovery, judge_recovery
-from simphys.assess.starts import Starts, draw_starts, judge_starts
+from simphys.assess.resolution import find_period
+from simphys.assess.starts import Starts, judge_starts
 from simphys.autograd.errors import InputError
 from simphys.record import Recording
 

@@ -105,22 +105,44 @@ def test_docs_find_the_end_of_a_key_a_section_and_a_simulator() -> None:
         find_keys("frction")
 
 
-def recorded(values: list[float], *, mass: float) -> Recording:
+def recorded(values: list[float], *, mass: float, **errors: list[float]) -> Recording:
     scene = {"title": "A run", "material": {"mass": mass, "drag": 0.1}, "output": {"folder": f"runs/{mass}"}}
     recorder = MemoryRecorder(kind="optimize", provenance={"simphys": "0.1.0"}, scene=scene)
     columns: dict[str, Any] = {"label": ["k", "c"], "unit": ["N/m", "1/s"], "start": [1.0, 1.0], "value": values}
-    recorder.write(
-        "unknowns", attrs={"status": "converged", "message": "", "loss": 1.0}, **columns, standard_error=[0.3, 0.04]
-    )
+    columns |= {"standard_error": [0.3, 0.04], **errors}
+    recorder.write("unknowns", attrs={"status": "converged", "message": "", "loss": 1.0}, **columns)
     return recorder.recording
 
 
-def test_two_runs_are_compared_by_scene_and_by_values_in_standard_errors() -> None:
+def test_two_runs_are_compared_by_scene_and_by_values_in_their_errors() -> None:
     tables = {table.caption: table for table in compare_runs(recorded([40, 1], mass=1), recorded([41, 1.1], mass=2))}
     assert tables["Scenes differ in"].rows == (("material.mass", "1", "2"),)
     k, c = tables["Identified values"].rows
-    assert k == ("k", "N/m", "40.00", "41.00", "+1", "+2.4")
-    assert c[-1] == "+1.8"  # 0.1 / (0.04 sqrt 2)
+    assert k == ("k", "N/m", "40.00", "41.00", "+1", "+2.4", "standard error")
+    assert c[-2:] == ("+1.8", "standard error")  # 0.1 / (0.04 sqrt 2)
+
+
+def test_scenes_are_compared_to_the_last_key_of_a_table_in_a_list() -> None:
+    """Two channels that differ behind the first sixty characters of all that is said of them."""
+
+    def seen(sigma: float) -> Recording:
+        channel = {"column": 1, "field": "position", "node": 0, "axis": 0, "kind": "component", "unit": "m"}
+        scene = {"observations": {"channels": [channel, channel | {"sigma": sigma}]}}
+        return MemoryRecorder(kind="run", provenance={}, scene=scene).recording
+
+    (table,) = [each for each in compare_runs(seen(0.1), seen(0.2)) if each.caption == "Scenes differ in"]
+    assert table.rows == (("observations.channels.1.sigma", "0.1", "0.2"),)
+
+
+def test_runs_with_correlated_residuals_are_compared_by_the_errors_that_allow_for_it() -> None:
+    """The same difference is four times as many errors, if one takes residuals for independent."""
+    first, second = (recorded(values, mass=1, robust_error=[1.2, 0.01]) for values in ([40.0, 1.0], [41.0, 1.1]))
+    (table,) = [each for each in compare_runs(first, second) if each.caption == "Identified values"]
+    k, c = table.rows
+    assert k[-2:] == ("+0.59", "if correlated")  # 1 / (1.2 sqrt 2)
+    assert c[-2:] == ("+1.8", "standard error")  # the smaller one does not count
+    (table,) = [each for each in compare_runs(recorded([40, 1], mass=1), second) if each.caption == "Identified values"]
+    assert table.rows[0][-2:] == ("+0.81", "standard error, if correlated")  # 1 / hypot(0.3, 1.2)
 
 
 def test_runs_of_other_kinds_are_compared_as_far_as_they_go() -> None:

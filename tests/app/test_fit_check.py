@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 import simphys
 from simphys.app.fit_check import check_fit, recover_scene, recovery_rows
 from simphys.app.intervals import find_intervals
+from simphys.app.next_experiment import design_scene
 from simphys.app.report import print_intervals
 from simphys.autograd.errors import InputError
 from simphys.experiment.scene import Scene
@@ -27,7 +30,9 @@ def test_a_sound_fit_passes_and_its_errors_are_those_that_it_gets(tmp_path: Path
     scene = oscillator(tmp_path / "seen.txt")
     found = check_fit(scene)
     assert {each.verdict for each in found.criteria} == {"passed"}
-    assert {"starts", "resolution", "scales", "expected errors", "cost"} == {each.name for each in found.criteria}
+    assert {"starts", "resolution", "pace", "scales", "expected errors", "cost"} == {
+        each.name for each in found.criteria
+    }
     fit = simphys.identify(scene)
     for row, expected in zip(fit.unknowns, found.expectations, strict=True):
         assert (row.label, row.unit) == (expected.label, expected.unit)
@@ -60,6 +65,15 @@ def test_a_recording_in_milliseconds_is_told_before_anything_is_simulated(tmp_pa
 def test_a_fit_without_a_measurement_is_refused() -> None:
     with pytest.raises(InputError, match="needs a measurement"):
         check_fit(soft_square(unknowns={"stiffness": {"parameter": "stiffness", "tied": True}}))
+
+
+@pytest.mark.parametrize("job", [check_fit, design_scene])
+def test_a_start_from_which_the_motion_blows_up_is_refused_in_the_same_words(
+    job: Callable[[Scene], Any], tmp_path: Path
+) -> None:
+    words = r"start of the unknowns: the motion must stay finite; found a blow-up at step \d+ .*unknowns.NAME.start"
+    with pytest.raises(InputError, match=words):
+        job(oscillator(tmp_path / "seen.txt", unknowns={"stiffness": {"start": 7e6}}))
 
 
 def test_the_commands_print_tables_and_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

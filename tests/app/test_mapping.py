@@ -14,8 +14,9 @@ import pytest
 
 from simphys.app.assessment import search_again
 from simphys.app.mapping import ATTEMPTS, map_on, open_map
+from simphys.assess.draws import draw_starts
 from simphys.assess.recovery import recover
-from simphys.assess.starts import draw_starts, try_starts
+from simphys.assess.starts import try_starts
 from simphys.assess.uncertainty import estimate_uncertainty
 from simphys.diagnose.check import derivatives
 from simphys.diagnose.check.case import run

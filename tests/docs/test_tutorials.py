@@ -1,4 +1,4 @@
-"""The code blocks of docs/tutorials and docs/concepts.md run in order, and print the output shown there."""
+"""The code blocks of docs/tutorials, docs/concepts.md and docs/fitting.md run in order, and print what is shown there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from .test_guide import DOCS, blocks, outputs
 
-TUTORIALS = [DOCS / "concepts.md", *sorted((DOCS / "tutorials").glob("*.md"))]
+TUTORIALS = [DOCS / "concepts.md", DOCS / "fitting.md", *sorted((DOCS / "tutorials").glob("*.md"))]
 
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)

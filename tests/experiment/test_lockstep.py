@@ -10,7 +10,7 @@ import pytest
 
 from simphys.app.many_starts import cluster_rows, fit_from_many
 from simphys.assess.clusters import judge_clusters, sort_ends
-from simphys.assess.starts import draw_starts
+from simphys.assess.draws import draw_starts
 from simphys.autograd.errors import InputError
 from simphys.experiment.lockstep import Lockstep
 from simphys.optimize.lockstep import minimize_from_many

@@ -162,6 +162,9 @@ def multistart(
     evolve: Annotated[
         bool, typer.Option("--evolve", help="Search by differential evolution before least squares.")
     ] = False,
+    draw: Annotated[
+        str, typer.Option("--draw", help="sobol or latin_hypercube, from the bounds; prior, where unknowns have one.")
+    ] = "sobol",
     workers: Workers = None,
 ) -> None:
     """Fit the scene from many starts at once, and show the optima that they find; record the best fit."""
@@ -181,6 +184,7 @@ def multistart(
             folder=folder,
             starts=starts,
             search="differential_evolution" if evolve else "least_squares",
+            draw=draw,
             overwrite=overwrite,
             on_progress=on_progress,
             each=each,

@@ -73,7 +73,7 @@ def report(
 
 @command
 def compare(first: Run, second: Run) -> None:
-    """Compare two runs: how they ended, what their scenes differ in, and their values in standard errors."""
+    """Compare two runs: how they ended, what their scenes differ in, and their values in units of their errors."""
     for table in late.compare_runs.compare_runs(late.record.Recording(first), late.record.Recording(second)):
         late.report.print_table(table.caption, table.heads, table.rows, table.numbers)
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 
 import numpy as np
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError, UnphysicalValue
 from simphys.numerics.staggered import ORDERS, least_count, staggered_difference
-from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape
+from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape, Waves
 from simphys.simulator.physical import require_positive
+from simphys.simulator.waves import differences_of_staggered
 
 from .axis import Axis
 
@@ -303,6 +304,10 @@ class Elastic(Model):
     def above(self) -> Shape:
         """Shape of the two rows above the top, to which fields are continued for points near it."""
         return (*self.cells[:-1], 2)
+
+    def describe_waves(self, params: Arrays) -> Waves:
+        staggered = partial(differences_of_staggered, staggered_difference(self.order))
+        return Waves(float(params["vs"].min()), self.spacing, self.dt, staggered)
 
     def largest_dt(self, speed: float) -> float:
         """Return the largest stable time step [s] for compressional waves of this speed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ import numpy as np
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.numerics.stencil import ORDERS, second_difference
-from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape, StepLimit
+from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape, StepLimit, Waves
+from simphys.simulator.waves import differences_of_second
 from simphys.substep import Weights
 
 from .differences import Terms, first, make_weights, second, stack
@@ -210,6 +211,10 @@ class Wave(Model):
     def describe_grid(self) -> Grid:
         """Describe the cells and the fields worth plotting; `previous` is omitted, as it repeats `height`."""
         return Grid(cells=self.cells, spacing=self.spacing, offset=0.0, fields={"height": "", "speed": "m/s"})
+
+    def describe_waves(self, params: Arrays) -> Waves:
+        second = partial(differences_of_second, second_difference(self.order))
+        return Waves(float(params["speed"].min()), self.spacing, self.dt, second)
 
     def largest_dt(self, speed: float) -> float:
         """Return the largest stable time step [s] for waves of this speed (Courant, Friedrichs and Lewy 1928).

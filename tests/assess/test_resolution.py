@@ -1,0 +1,67 @@
+"""Recordings whose times are in another unit are doubted, and what was read is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.assess.before import judge_cheaply, judge_start
+from simphys.assess.criteria import Criterion
+from simphys.assess.resolution import find_band
+from simphys.experiment.scene import Scene
+
+from ..helpers.small_scenes import oscillator
+
+
+def criteria(scene: Scene) -> dict[str, Criterion]:
+    return {each.name: each for each in judge_start(scene.objective())}
+
+
+def in_milliseconds(folder: Path, dt: float, **observations: Any) -> Scene:
+    """The recording of two oscillations of 2.1 s, with times of a clock of milliseconds."""
+    oscillator(folder / "seen.txt")
+    time, value = np.loadtxt(folder / "seen.txt").T
+    np.savetxt(folder / "slow.txt", np.column_stack([1e3 * time, value]))
+    return oscillator(
+        folder / "seen.txt",
+        observations={"file": str(folder / "slow.txt"), **observations},
+        time={"dt": dt, "duration": None},
+    )
+
+
+@pytest.mark.parametrize("dt", [0.5, 0.1])
+def test_a_recording_in_milliseconds_is_doubted_whatever_the_time_step(dt: float, tmp_path: Path) -> None:
+    """Steps in a sample and in a period of the recording are as many as in a good fit: only the motion tells."""
+    found = criteria(in_milliseconds(tmp_path, dt))
+    assert "100 samples from " in found["resolution"].found and "e+03 s" in found["resolution"].found
+    pace = found["pace"]
+    assert pace.verdict == "doubtful" and pace.value > 100 and "time_unit = 0.001" in pace.remedy
+
+
+def test_the_unit_of_time_that_the_doubt_names_puts_it_right(tmp_path: Path) -> None:
+    found = criteria(in_milliseconds(tmp_path, 0.01, time_unit=0.001))
+    assert "to 3.98 s, read in units of 0.001 s" in found["resolution"].found
+    assert found["pace"].verdict == "passed" and found["pace"].value == pytest.approx(1, abs=0.4)
+
+
+def test_steps_in_a_period_beyond_reason_are_doubted_before_anything_is_simulated(tmp_path: Path) -> None:
+    cheap = judge_cheaply(in_milliseconds(tmp_path, 1e-3).objective())
+    (found,) = [each for each in cheap if each.name == "resolution"]
+    assert found.verdict == "doubtful" and found.value > 1e6 and "time_unit" in found.remedy
+
+
+def test_a_start_at_rest_has_no_pace(tmp_path: Path) -> None:
+    rest = oscillator(tmp_path / "seen.txt", unknowns={"start": {"start": 0.0}, "stiffness": None})
+    assert "pace" not in criteria(rest)
+
+
+def test_the_band_of_a_pulse_is_that_of_its_spectrum() -> None:
+    """Of a sine in a Gaussian exp(-(t / a)^2), power falls as exp(-2 (pi a (f - f0))^2)."""
+    times, width = np.arange(0, 4, 1e-3) - 2, 0.3
+    pulse = np.sin(2 * np.pi * 10 * times) * np.exp(-((times / width) ** 2))
+    peak, highest = find_band(pulse[:, None], 1e-3)
+    assert peak == pytest.approx(10, abs=0.05)
+    assert highest == pytest.approx(10 + np.sqrt(np.log(2) / 2) / (np.pi * width), abs=0.05)
