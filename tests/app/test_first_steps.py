@@ -82,7 +82,9 @@ def test_docs_give_unit_default_and_bounds_of_a_key() -> None:
         ("medium.heat_capacity", "J/(m^3 K)"),
         ("particle_volume", "m^2 or m^3"),
         ("joints.0.damping", "N m s or kg/s"),
-        ("geometry.anchors.0.point", ""),  # what follows it in its section is a stiffness
+        ("geometry.anchors.0.point", "m"),  # what follows it in its section is a stiffness
+        ("unknowns.NAME.bounds", "unit of the parameter"),
+        ("material.restitution", "1"),
         ("time.steps", ""),
         ("bodies.0.law", ""),
     ],
@@ -91,8 +93,14 @@ def test_docs_find_the_unit_of_a_number_in_its_section(key: str, unit: str) -> N
     assert {doc.unit for doc in find_keys(key)} == {unit}
 
 
+def test_every_number_has_a_unit_and_nothing_else_has_one() -> None:
+    without = {doc.path for doc in list_keys() if "number" in doc.kind and not doc.unit}
+    assert not without, "the text of their section names these with a unit in brackets, [1] without a dimension"
+    assert not [doc.path for doc in list_keys() if "number" not in doc.kind and doc.unit]
+
+
 def test_no_unit_is_an_index() -> None:
-    assert {doc.unit for doc in list_keys()} & {"j", "J", "n", "1", "m"} == {"J", "m"}
+    assert {doc.unit for doc in list_keys()} & {"j", "J", "n", "m"} == {"J", "m"}
 
 
 def test_docs_find_the_end_of_a_key_a_section_and_a_simulator() -> None:
