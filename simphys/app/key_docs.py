@@ -40,8 +40,8 @@ class KeyDoc:
 
     @property
     def unit(self) -> str:
-        """The unit that the description of its section gives it, "1" without a dimension; empty for what is no quantity:
-        a text, a switch, an index, a count."""
+        """The unit that the description of its section gives it, "1" without a dimension; empty for what is no
+        quantity: a text, a switch, an index, a count."""
         if "number" not in self.kind:
             return ""
         name = self.path.rpartition(".")[2].replace("_", "[_ ]")

@@ -71,8 +71,8 @@ class UnknownSection(Section):
     tied: true makes all entries one unknown; "rows" makes all rows alike, such as one velocity for all bodies.
     `start` [unit of the parameter] defaults to the scene's value. It may be a file (.npy or text) of the whole field.
     truth [unit of the parameter]: the known value, likewise, to which results are compared. `bounds` [unit of the
-    parameter] hold for each entry. `scale` [unit of the parameter]: the search steps in units of it; by default the size
-    of the start.
+    parameter] hold for each entry. `scale` [unit of the parameter]: the search steps in units of it; by default the
+    size of the start.
     experiments: "shared" is one unknown for all [[experiments]], "each" one for each of them.
     smooth [cells]: what is sought is smoothed over the grid by a Gaussian of this standard deviation before it is
     added to the start, so that the search sees smooth changes only; bounds hold for what is smoothed.

@@ -78,7 +78,7 @@ class SourceSection(Section):
 
 
 class FibreSection(LineSection):
-    """A straight fibre: `count` channels, their middles from `start` [m] to `end` [m], each with a `gauge` length [m]."""
+    """A fibre: `count` channels, their middles from `start` [m] to `end` [m], each with a `gauge` length [m]."""
 
     gauge: Positive
 

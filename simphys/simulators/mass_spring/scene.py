@@ -103,8 +103,8 @@ class ControllerSection(Section):
     """A network that drives the actuators. Its inputs are the control, which is then a pattern, and the sensed state.
 
     hidden: number of hidden units. goal [m]: a point, which enters relative to the centre of the nodes. scale
-    [1/m or s/m]: factor on positions and velocities before they enter. seed: random seed of the initial weights; unknowns call the
-    weights hidden_weight, hidden_bias, output_weight and output_bias.
+    [1/m or s/m]: factor on positions and velocities before they enter. seed: random seed of the initial
+    weights; unknowns call the weights hidden_weight, hidden_bias, output_weight and output_bias.
     """
 
     hidden: Count = 32

@@ -113,7 +113,8 @@ class JointSection(Section):
 class SpringSection(Section):
     """A spring-damper between points of body `a` and body `b`, or the world.
 
-    anchor_a [m] and anchor_b [m]: initial positions of its ends. stiffness [N/m], damping [kg/s]; length: rest length [m], by default the initial length.
+    anchor_a [m] and anchor_b [m]: initial positions of its ends. stiffness [N/m], damping [kg/s];
+    length: rest length [m], by default the initial length.
     """
 
     a: Index
