@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from simphys.app.command import EXAMPLES as HELP
+from simphys.app.command import main
 from simphys.app.compare_runs import compare_runs
 from simphys.app.key_docs import find_keys, list_keys
 from simphys.app.start_scene import EXAMPLES
@@ -141,3 +143,12 @@ def test_runs_of_other_kinds_are_compared_as_far_as_they_go() -> None:
 def test_help_shows_an_example_that_is_one_of_its_command(name: str) -> None:
     assert HELP[name].startswith(f"simphys {name} ")
     assert HELP[name].split()[-1] in simphys(name, "-h").stdout.replace("\n", " ")
+
+
+def test_a_warning_of_the_command_is_one_line_without_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["simphys", "--version"])
+    for hook in ("sys.unraisablehook", "warnings.formatwarning"):
+        monkeypatch.setattr(hook, None)
+    with pytest.raises(SystemExit):
+        main()
+    assert warnings.formatwarning("it changes nothing", UserWarning, "scene.py", 3) == "warning: it changes nothing\n"
