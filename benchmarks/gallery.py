@@ -101,8 +101,8 @@ def save_picture(name: str, folder: Path) -> str:
     target = PICTURES / f"{name.replace('/', '_')}.png"
     image = Image.open(found[0]).convert("RGB")
     small = image.resize((WIDTH, round(WIDTH * image.height / image.width)), Image.Resampling.LANCZOS)
-    # By octree: a median cut merges the small colours of a legend with large ones.
-    few = small.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    # By coverage: a median cut merges the few pixels of a legend with larger areas, and an octree the shades of a bar.
+    few = small.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     few.save(target, optimize=True)
     return target.name
 

@@ -20,10 +20,9 @@ PAGE = Path(__file__).with_name("scene_files.md")
 HEAD = """# Scene files: every section and key
 
 Made from the schema by `python docs/make_scene_files.py`; `simphys docs KEY` prints the same for one key, and `simphys
-new NAME --simulator S` writes a commented scene to start from. Scene files are [TOML](https://toml.io). Tables show the
-units that stand in brackets in the text of a section; lengths, times and masses are in m, s and kg where nothing else
-is said, and any other consistent units do as well. In a path, `0` stands for each entry of a list, and `NAME` for a
-name of one's own.
+new NAME --simulator S` writes a commented scene to start from. Scene files are [TOML](https://toml.io). The unit of a
+number is 1 if it has no dimension; — stands at what is no quantity: a text, a switch, an index or a count. Any other
+consistent units do as well. In a path, `0` stands for each entry of a list, and `NAME` for a name of one's own.
 
 A value on the command line replaces one of the file: `simphys run SCENE time.dt=1e-3`.
 """
@@ -53,7 +52,7 @@ def describe(docs: Sequence[KeyDoc]) -> Iterator[str]:
         yield f"\n{_in_markdown(text)}\n\n| key | unit | value | default | bounds |\n| --- | --- | --- | --- | --- |"
         for doc in keys:
             bounds = doc.bounds.replace(f", <= {LARGEST}", "")
-            cells = (f"`{doc.path.rpartition('.')[2]}`", doc.unit, doc.kind, doc.default, bounds)
+            cells = (f"`{doc.path.rpartition('.')[2]}`", doc.unit or "—", doc.kind, doc.default, bounds)
             yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

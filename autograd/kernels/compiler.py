@@ -44,9 +44,11 @@ def installed(name: str) -> bool:
 
 
 def load(name: str) -> Any:
-    """Import a compiler, without its messages."""
-    os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
-    os.environ.setdefault("ENABLE_QUADRANTS_HEADER_PRINT", "0")
+    """Import a compiler, without its messages except errors."""
+    for variable in ("ENABLE_TAICHI_HEADER_PRINT", "ENABLE_QUADRANTS_HEADER_PRINT"):
+        os.environ.setdefault(variable, "0")
+    for variable in ("TI_LOG_LEVEL", "QD_LOG_LEVEL"):
+        os.environ.setdefault(variable, "error")
     if name == "quadrants" and os.environ.setdefault("QD_ENABLE_TORCH", "0") == "0":
         with _hidden("torch"):
             module: Any = importlib.import_module(name)

@@ -1,13 +1,15 @@
-"""Hooks of mkdocs: pages that lie outside of docs/, pages of the reference, and links that lead out of the site."""
+"""Hooks of mkdocs: pages outside of docs/, pages of the reference, links that lead out of the site, formulas."""
 
 from __future__ import annotations
 
 import posixpath
 import re
 from functools import partial
+from html import unescape
 from pathlib import Path
 from typing import Any
 
+from latex2mathml.converter import convert
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,6 +65,8 @@ PICTURES = {"growth.png": "benchmarks/growth.png"}
 """Pictures on these pages that lie elsewhere in the project."""
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 
+FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are made of other files, and their pictures."""
@@ -83,6 +87,17 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     """Keep links within the site; of those to other files of the project, keep the text."""
     home = posixpath.dirname(page.file.src_uri)
     return LINK.sub(lambda link: _within(link, home, files), markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Write formulas as MathML, which browsers draw by themselves: pages load nothing from elsewhere."""
+    return FORMULA.sub(_in_mathml, html)
+
+
+def _in_mathml(found: re.Match[str]) -> str:
+    tag, latex = found.groups()
+    formula = convert(unescape(latex).strip(), display="block" if tag == "div" else "inline")
+    return f'<{tag} class="arithmatex">{formula}</{tag}>'
 
 
 def _at_home(folder: str, link: re.Match[str]) -> str:

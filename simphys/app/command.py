@@ -7,6 +7,7 @@ import functools
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -134,9 +135,17 @@ def leave(error: BaseException, message: str, status: int) -> None:
     raise typer.Exit(status)
 
 
+def _format_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """A warning as a user reads it, without the line of the code that gives it."""
+    return f"warning: {message}\n"
+
+
 def main() -> None:
     """Run the command line; `--debug` may stand anywhere in it."""
     sys.unraisablehook = _ignore_lost_interrupts
+    warnings.formatwarning = _format_warning
     arguments = sys.argv[1:]
     if "--debug" in arguments:
         arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]

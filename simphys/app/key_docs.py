@@ -19,9 +19,10 @@ from simphys.scenefile.validate import did_you_mean
 
 BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "min_length": "length >=", "max_length": "length <="}
 
-SYMBOL = r"(?:m|s|kg|rad|K|N|Pa|J|W|Hz|C|px)(?:\^\d)?"
-UNIT = rf"\[((?:1/)?{SYMBOL}(?:[ /]| or |[()]|{SYMBOL})*)\]"
-"""Unit in brackets, such as [kg m^2] or [W/(m K)]; other brackets, such as those of shapes, are none."""
+SYMBOL = r"(?:m|s|kg|rad|K|N|Pa|J|W|Hz|C|px|cells|bytes)(?:\^\d)?"
+UNIT = rf"\[(1|(?:1/)?{SYMBOL}(?:[ /]| or |1/|[()]|{SYMBOL})*|[^\[\]]*\bunit\s+of\b[^\[\]]*)\]"
+"""Unit in brackets, such as [kg m^2], [W/(m K)] or [unit of the field], and [1] of what has no dimension; other
+brackets, such as those of shapes, are none."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,15 @@ class KeyDoc:
 
     @property
     def unit(self) -> str:
-        """The unit that the description of its section gives it; empty for what is no number, or has none."""
+        """The unit that the description of its section gives it, "1" without a dimension; empty for what is no
+        quantity: a text, a switch, an index, a count."""
         if "number" not in self.kind:
             return ""
         name = self.path.rpartition(".")[2].replace("_", "[_ ]")
         between = r"[^.,;:\[\]]*"
         for begin in (rf"(?:^|[.;] |\n)(?i:{name}): ", rf"(?<!\w)(?i:{name}s?)\b"):
             if found := re.search(f"{begin}{between}{UNIT}(?: or {UNIT})?", self.section):
-                return " or ".join(filter(None, found.groups()))
+                return " ".join(" or ".join(filter(None, found.groups())).split())
         return ""
 
 

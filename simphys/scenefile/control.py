@@ -15,8 +15,9 @@ class SinesSection(Section):
     """amplitude tanh(sum over waves j of weight[j] sin(frequency t + 2 pi j / waves) + bias), for each channel.
 
     channels: number of values that drive a step of the simulator, such as one for each actuator. frequency [rad/s].
-    amplitude: the largest magnitude, one number or one for each channel. weight (a row for each channel) and bias are
-    0 by default; unknowns call them control_weight and control_bias. unit: of the control, for pictures.
+    amplitude [unit of the control]: the largest magnitude, one number or one for each channel. weight [1] (a row for
+    each channel) and bias [1] are 0 by default; unknowns call them control_weight and control_bias. unit: of the
+    control, for pictures.
     """
 
     kind: Literal["sines"]
@@ -32,8 +33,8 @@ class SinesSection(Section):
 class KnotsSection(Section):
     """Values at equally spaced times from the first step of the horizon to the last one, and straight lines between.
 
-    value: a row for each knot, with a number for each channel; unknowns call it control_value. unit: of the control,
-    for pictures.
+    value [unit of the control]: a row for each knot, with a number for each channel; unknowns call it control_value.
+    unit: of the control, for pictures.
     """
 
     kind: Literal["knots"]
@@ -46,8 +47,8 @@ class WaveletSection(Section):
 
     channels: number of values that drive a step of the simulator, such as one for each source. frequency [Hz]:
     the dominant one. delay [s]: time of the middle of a ricker or gaussian, 1.5 / frequency by default, or the start of
-    a sine_burst, 0 by default. amplitude: one number, one for each channel, or a row of these for each member of a
-    batch; unknowns call it control_amplitude. unit: of the control, for pictures.
+    a sine_burst, 0 by default. amplitude [unit of the control]: one number, one for each channel, or a row of these for
+    each member of a batch; unknowns call it control_amplitude. unit: of the control, for pictures.
     """
 
     kind: Literal["wavelet"]
@@ -85,12 +86,12 @@ class PatternSection(Section):
 class RecordedSection(Section):
     """A measured input, such as a force, a voltage or the position of a hand: gain * (column at t - delay) + offset.
 
-    columns: a column of the file for each channel. file, time, trials and trial are, by default, those of
-    [observations], with the same meaning, and so is time_unit if the file is theirs; begin [s] is the time in the file
-    at which the motion starts, by default that of observations.begin or of observations.window, or 0. A step takes the
-    value in its middle, by straight lines between samples.
-    gain, offset, delay [s]: one number, or one for each channel; unknowns call them control_gain, control_offset and
-    control_delay. unit: of the control, for pictures.
+    columns: a column of the file for each channel. file, time, trials and trial [1] are, by default, those of
+    [observations], with the same meaning, and so is time_unit [s] if the file is theirs; begin [s] is the time in the
+    file at which the motion starts, by default that of observations.begin or of observations.window, or 0. A step takes
+    the value in its middle, by straight lines between samples.
+    gain [unit of the control / unit of the column], offset [unit of the control] and delay [s]: one number, or one for
+    each channel; unknowns call them control_gain, control_offset and control_delay. unit: of the control, for pictures.
     """
 
     kind: Literal["recorded"]

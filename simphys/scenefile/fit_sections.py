@@ -69,8 +69,10 @@ class UnknownSection(Section):
     `entries` are indices along the first axis, or full indices such as [node, axis], or a range of rows from first to
     last, or a box of a grid from the cell `first` to the cell `last`, both included; all entries by default.
     tied: true makes all entries one unknown; "rows" makes all rows alike, such as one velocity for all bodies.
-    `start` is in the parameter's own unit and defaults to the scene's value; so are `bounds` and `scale`. It may be a
-    file (.npy or text) of the whole field. truth: the known value, likewise, to which results are compared.
+    `start` [unit of the parameter] defaults to the scene's value. It may be a file (.npy or text) of the whole field.
+    truth [unit of the parameter]: the known value, likewise, to which results are compared. `bounds` [unit of the
+    parameter] hold for each entry. `scale` [unit of the parameter]: the search steps in units of it; by default the
+    size of the start.
     experiments: "shared" is one unknown for all [[experiments]], "each" one for each of them.
     smooth [cells]: what is sought is smoothed over the grid by a Gaussian of this standard deviation before it is
     added to the start, so that the search sees smooth changes only; bounds hold for what is smoothed.
@@ -93,7 +95,8 @@ class ValueSection(Section):
     """A parameter field, initial state or control that takes another value than the sections of the simulator say, or
     a part of one: fits write what they found so.
 
-    `entries` and `tied` are as those of an unknown; so is `value`, a number, numbers, or a file of them.
+    `entries` and `tied` are as those of an unknown; so is `value` [unit of the parameter], a number, numbers, or a file
+    of them.
     """
 
     parameter: str
@@ -115,8 +118,9 @@ def _in_pairs(samples: int) -> int:
 class SmoothingSection(Section):
     """The loss averaged over Gaussian perturbations of the unknowns, for one that jumps or is chaotic.
 
-    radius: their standard deviation in units of each unknown's scale. `samples` evaluations make an estimate.
-    accuracy: of the gradient, in multiples of the confidence bound of its zeroth-order estimate; 1 takes that alone.
+    radius [1]: their standard deviation in units of each unknown's scale. `samples` evaluations make an estimate.
+    accuracy [1]: of the gradient, in multiples of the confidence bound of its zeroth-order estimate; 1 takes that
+    alone.
     """
 
     kind: Literal["randomized"] = "randomized"
@@ -130,6 +134,8 @@ class OptimizerSection(Section):
 
     horizon: "full" at once; "growing" as far as each optimum predicts; "shooting" begins with segments that have starts
     of their own, and closes the gaps between them.
+    learning_rate [1]: the size of a step, in units of each unknown's scale. tolerance [1]: of the loss's relative gain,
+    and of the gradient relative to that of the start.
     """
 
     method: Literal["least_squares", "lbfgs", "adam", "gradient_descent"] = "least_squares"
@@ -143,20 +149,21 @@ class OptimizerSection(Section):
 class ChannelSection(Section):
     """One measured column and the state component that it sees; sigma is its noise in `unit`.
 
-    sigma: the standard deviation of one sample, 1 if it is not stated, or "unknown": then fits estimate it from their
-    residuals. Standard errors are scaled by the residuals; sigma weighs channels against each other, and judges whether
-    the misfit is noise. relative: noise that grows with the value: its variance is sigma^2 + (relative * value)^2.
+    sigma [unit of the column]: the standard deviation of one sample, 1 if it is not stated, or "unknown": then fits
+    estimate it from their residuals. Standard errors are scaled by the residuals; sigma weighs channels against each
+    other, and judges whether the misfit is noise. relative [1]: noise that grows with the value: its variance is
+    sigma^2 + (relative * value)^2.
 
     `node` is a node's index, or the indices of a point of a grid; `axis` counts where a field has components there.
     kind: what is seen of a node: a "component"; its "difference" from that of the node `to`, or the "sum" of both;
-    the "distance" to the node `to` or to a `point`, by default the origin (of a velocity: the speed); the "angle"
+    the "distance" to the node `to` or to a `point` [m], by default the origin (of a velocity: the speed); the "angle"
     of that way in the plane [rad]; or a "pixel" of observations.camera, of axis 0 or 1. Besides fields of the
     state, field may be a "marker", the position of a `place` on a body or link [m], in its frame, or its
     "acceleration" less gravity, which is what an accelerometer mounted there measures, along the body's axes. The
-    column shows gain times that, plus offset (in `unit`), and is late by delay [s]; these may be unknown, as
-    channel_gain, channel_offset and channel_delay. modulo: the period of an angle; "angle" has one anyway.
-    correlation_time [s] of the noise, which then forgets exponentially; without it, noise is independent. "unknown":
-    fits estimate it from their residuals.
+    column shows gain [unit of the column / unit of the field] times that, plus offset [unit of the column], and is late
+    by delay [s]; these may be unknown, as channel_gain, channel_offset and channel_delay. modulo [unit of the column]:
+    the period of an angle; "angle" has one anyway. correlation_time [s] of the noise, which then forgets exponentially;
+    without it, noise is independent. "unknown": fits estimate it from their residuals.
     """
 
     column: Column
@@ -181,9 +188,9 @@ class ChannelSection(Section):
 class CameraSection(Section):
     """A camera: what it sees at a position, in pixels. All of its numbers may be unknown, as camera_scale and so on.
 
-    orthographic: pixel = scale * (turned position) + origin, with scale [pixels per unit of length]; origin: the pixel
-    of the origin of space. pinhole: pixel = focal * (x / z, y / z) + origin, with (x, y, z) the turned vector from the
-    camera's own `position`, and z > 0 before the camera; focal [pixels]; origin: the pixel straight ahead.
+    orthographic: pixel = scale * (turned position) + origin, with scale [px/m]; origin [px]: the pixel of the origin of
+    space. pinhole: pixel = focal * (x / z, y / z) + origin, with (x, y, z) the turned vector from the camera's own
+    `position` [m], and z > 0 before the camera; focal [px]; origin: the pixel straight ahead.
     rotation [rad]: an angle in the plane, or three in space, about x, then y, then z. A pinhole camera is always in
     space; what moves in the plane has z = 0.
     """
@@ -208,8 +215,8 @@ class CameraSection(Section):
 
 
 class ValidationSection(Section):
-    """Samples that the fit does not see, to test its prediction: the last `part` of the recording ("time"), or as many
-    in `blocks` spread over it ("blocks"), or all of one of several [[experiments]] ("recording")."""
+    """Samples that the fit does not see, to test its prediction: the last `part` [1] of the recording ("time"), or as
+    many in `blocks` spread over it ("blocks"), or all of one of several [[experiments]] ("recording")."""
 
     kind: Literal["time", "blocks", "recording"] = "time"
     part: Annotated[float, Field(gt=0, lt=1)] = 0.25
@@ -221,12 +228,12 @@ class ObservationsSection(Section):
     holds whole.
 
     Of a whole field the file, .h5 or .npz, has the datasets `time` [N] in s and `values` [N, *shape], in a scene of
-    several members [members, N, *shape]; `sigma` is the noise of each number in `unit`, 1 by default.
+    several members [members, N, *shape]; `sigma` [unit of the field] is the noise of each number, 1 by default.
 
     window [s]: the samples from one time of the file to another. begin [s]: the time of the file at which the motion
     starts, by default that of the window, or 0; what lies before it does not count. every: of these samples each n-th
-    one counts. time_unit [s]: the unit of the file's times, such as 0.001 for milliseconds. trials, trial: the column
-    that numbers the trials in a file of channels, and the number of the one that counts.
+    one counts. time_unit [s]: the unit of the file's times, such as 0.001 for milliseconds. trials: the column that
+    numbers the trials in a file of channels. trial [1]: the number of the one that counts.
     """
 
     file: str

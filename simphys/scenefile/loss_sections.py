@@ -11,10 +11,11 @@ from simphys.scenefile.section import Count, Index, Indices, NonNegative, Positi
 
 
 class FinalStateSection(Section):
-    """weight * mean over nodes of |state at the end - target|^2; target_offset counts from the start.
+    """weight * mean over nodes of |state at the end - target|^2.
 
-    With `axis` only this component counts, and targets are numbers. A target may be a file: .npy, text, or a picture
-    (.png), of whose greys black is target_range[0] and white target_range[1].
+    target [unit of the field]; target_offset [unit of the field] counts from the start. With `axis` only this component
+    counts, and targets are numbers. A target may be a file: .npy, text, or a picture (.png), whose black and white are
+    the two numbers of target_range [unit of the field]. weight [1/(unit of the field)^2].
     """
 
     kind: Literal["final_state"]
@@ -30,7 +31,8 @@ class FinalStateSection(Section):
 class FinalMeanSection(Section):
     """weight * |mean over nodes of the state at the end - target|^2: their mean position, regardless of their shape.
 
-    With `axis` only this component counts, and the target is a number.
+    With `axis` only this component counts, and the target [unit of the field] is a number. weight [1/(unit of the
+    field)^2].
     """
 
     kind: Literal["final_mean"]
@@ -45,7 +47,8 @@ class FinalDensitySection(Section):
     """weight * mean over cells of (density at the end - target)^2, [kg/m^2 or kg/m^3]: a shape, filled by any bodies.
 
     The bodies' mass is shared out to a grid of its own, by quadratic B-splines: `cells` along each axis with edges of
-    `spacing` [m], from `origin` on, 0 by default. file: the target of each cell, as text, the last axis in rows.
+    `spacing` [m], from `origin` [m] on, 0 by default. file: the target of each cell, as text, the last axis in rows.
+    weight [1/(unit of the density)^2].
     """
 
     kind: Literal["final_density"]
@@ -59,7 +62,8 @@ class FinalDensitySection(Section):
 class RunningSumSection(Section):
     """weight * sum over steps of dt * mean over nodes of |state - target|^2; with `axis` only this component counts.
 
-    The target may be a file, as that of final_state.
+    The target [unit of the field] may be a file, as that of final_state, and so is target_range [unit of the field].
+    weight [1/(s (unit of the field)^2)].
     """
 
     kind: Literal["running_sum"]
@@ -72,7 +76,10 @@ class RunningSumSection(Section):
 
 
 class RegularizationSection(Section):
-    """weight * |(theta - towards) / scale|^2 for one unknown; towards its start by default."""
+    """weight * |(theta - towards) / scale|^2 for one unknown.
+
+    towards [unit of the parameter]: its start by default. weight [1].
+    """
 
     kind: Literal["regularization"]
     unknown: str
@@ -84,10 +91,10 @@ class LossSection(Section):
     """The misfits to the observations, and further terms.
 
     kind: "squares"; or a loss that outliers do not rule: "huber", linear beyond delta; "soft_l1", which turns linear
-    there; "cauchy", logarithmic beyond; delta in sigmas. "student_t": noise of so many degrees of `freedom`.
+    there; "cauchy", logarithmic beyond. delta [1]: in sigmas. "student_t": noise of so many degrees of `freedom` [1].
 
-    lowpass: the fit goes through stages, in each of which misfits to a measured field are low-pass filtered along time
-    up to about such a frequency [Hz], low ones first; 0 or inf as the last one is without a filter.
+    lowpass [Hz]: the fit goes through stages, in each of which misfits to a measured field are low-pass filtered along
+    time up to about such a frequency, low ones first; 0 or inf as the last one is without a filter.
     """
 
     kind: Literal["squares", "huber", "soft_l1", "cauchy", "student_t"] = "squares"

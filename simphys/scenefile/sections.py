@@ -32,7 +32,7 @@ class RuntimeSection(Section):
     """Device, precision and memory of the kernels.
 
     arch: "gpu" is the first of "cuda", "metal" and "vulkan" that this machine has; which, is printed.
-    memory: limit of the memory that backward may use for a motion: "all" (no limit), a size such as "2GB", bytes, or a
+    memory [bytes]: limit of what backward may use for a motion: "all" (no limit), a size such as "2GB", a number, or a
     part of the free memory such as 0.5. Within a limit a motion holds the states that observations and loss terms need,
     and recomputes the others; loss and gradient are the same.
     threads: a number, or "auto": the number of SIMPHYS_THREADS, else of the cores that the process may use, at most 8.

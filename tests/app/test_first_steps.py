@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from simphys.app.command import EXAMPLES as HELP
+from simphys.app.command import main
 from simphys.app.compare_runs import compare_runs
 from simphys.app.key_docs import find_keys, list_keys
 from simphys.app.start_scene import EXAMPLES
@@ -82,7 +84,9 @@ def test_docs_give_unit_default_and_bounds_of_a_key() -> None:
         ("medium.heat_capacity", "J/(m^3 K)"),
         ("particle_volume", "m^2 or m^3"),
         ("joints.0.damping", "N m s or kg/s"),
-        ("geometry.anchors.0.point", ""),  # what follows it in its section is a stiffness
+        ("geometry.anchors.0.point", "m"),  # what follows it in its section is a stiffness
+        ("unknowns.NAME.bounds", "unit of the parameter"),
+        ("material.restitution", "1"),
         ("time.steps", ""),
         ("bodies.0.law", ""),
     ],
@@ -91,8 +95,14 @@ def test_docs_find_the_unit_of_a_number_in_its_section(key: str, unit: str) -> N
     assert {doc.unit for doc in find_keys(key)} == {unit}
 
 
+def test_every_number_has_a_unit_and_nothing_else_has_one() -> None:
+    without = {doc.path for doc in list_keys() if "number" in doc.kind and not doc.unit}
+    assert not without, "the text of their section names these with a unit in brackets, [1] without a dimension"
+    assert not [doc.path for doc in list_keys() if "number" not in doc.kind and doc.unit]
+
+
 def test_no_unit_is_an_index() -> None:
-    assert {doc.unit for doc in list_keys()} & {"j", "J", "n", "1", "m"} == {"J", "m"}
+    assert {doc.unit for doc in list_keys()} & {"j", "J", "n", "m"} == {"J", "m"}
 
 
 def test_docs_find_the_end_of_a_key_a_section_and_a_simulator() -> None:
@@ -155,3 +165,12 @@ def test_runs_of_other_kinds_are_compared_as_far_as_they_go() -> None:
 def test_help_shows_an_example_that_is_one_of_its_command(name: str) -> None:
     assert HELP[name].startswith(f"simphys {name} ")
     assert HELP[name].split()[-1] in simphys(name, "-h").stdout.replace("\n", " ")
+
+
+def test_a_warning_of_the_command_is_one_line_without_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["simphys", "--version"])
+    for hook in ("sys.unraisablehook", "warnings.formatwarning"):
+        monkeypatch.setattr(hook, None)
+    with pytest.raises(SystemExit):
+        main()
+    assert warnings.formatwarning("it changes nothing", UserWarning, "scene.py", 3) == "warning: it changes nothing\n"

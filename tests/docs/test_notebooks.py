@@ -34,7 +34,10 @@ def test_a_notebook_is_made_from_its_page(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_notebook_shows_what_its_page_does_and_pictures(page: Path, tmp_path: Path) -> None:
+def test_a_notebook_shows_what_its_page_does_and_pictures(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")  # with it, a kernel of Jupyter does not show what compiled code prints
     nbformat = pytest.importorskip("nbformat", reason="notebooks need the extra 'docs' (pip install 'simphys[docs]')")
     nbclient = pytest.importorskip("nbclient", reason="notebooks need the extra 'docs'")
     pytest.importorskip("ipykernel", reason="notebooks need the extra 'docs'")
@@ -46,5 +49,6 @@ def test_a_notebook_shows_what_its_page_does_and_pictures(page: Path, tmp_path: 
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     for block, cell in zip(blocks(page.read_text()), code, strict=True):
         assert block.agrees_with(printed(cell)), f"{page.name}, line {block.line + 1}, prints:\n{printed(cell)}"
+    assert not [output for cell in code for output in cell["outputs"] if output.get("name") == "stderr"], "red lines"
     shown = [output["data"] for cell in code for output in cell["outputs"] if "data" in output]
     assert any({"text/html", "image/png"} & data.keys() for data in shown)

@@ -31,6 +31,15 @@ def test_pages_need_nothing_from_outside(site: Path) -> None:
         assert loaded == [], page
 
 
+def test_formulas_are_drawn_without_a_script(site: Path) -> None:
+    pages = {page: page.read_text() for page in site.rglob("*.html")}
+    assert pages[site / "contact.html"].count("<math") == 10
+    for page, text in pages.items():
+        prose = re.sub(r"<(pre|code|script|style|annotation)\b.*?</\1>", "", text, flags=re.DOTALL)
+        assert not re.search(r"\$[^$\n]*\$|\\[(\[]", prose), page
+        assert "<merror" not in text
+
+
 def test_the_reference_gives_fields_with_their_units_and_shapes(site: Path) -> None:
     text = re.sub(r"<[^>]+>", "", (site / "reference" / "simulators.html").read_text())
     assert "Positions of the particles [m], [n, dim]." in text

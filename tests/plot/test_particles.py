@@ -72,6 +72,14 @@ def test_colours_distinguish_pieces_of_material(tmp_path: Path) -> None:
     assert "speed [m/s]" not in [axes.get_ylabel() for axes in figure.axes]
 
 
+def test_pieces_of_one_name_have_one_colour_and_one_line_of_the_legend(tmp_path: Path) -> None:
+    scene = {"bodies": [{"name": "trunk"}, {"name": "leg"}, {"name": "leg"}], "grid": GRID}
+    figure = plot.particles(particle_run(tmp_path / "run", group=np.repeat([0, 1, 2, 1], 100), scene=scene))
+    (legend,) = [legend for part in figure.subfigs for legend in part.legends]
+    assert [text.get_text() for text in legend.get_texts()] == ["trunk", "leg"]
+    assert len(colours(snapshots(figure)[0])) == 2
+
+
 def test_in_space_the_nearest_particles_hide_those_behind_them(tmp_path: Path) -> None:
     square = np.stack(np.meshgrid(np.arange(20), [0.0], np.arange(20)), -1).reshape(-1, 3) * 0.01
     both, group = np.concatenate([square, square + 0.02 * AWAY]), np.repeat([0, 1], 400)

@@ -86,6 +86,13 @@ def test_start_found_and_truth_share_a_scale(tmp_path: Path) -> None:
     np.testing.assert_allclose(numbers(shown["found \N{MINUS SIGN} truth"])[SOUGHT], VALUE - TRUTH, atol=1e-6)
 
 
+def test_a_field_that_is_the_same_everywhere_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "START", np.full(72, 2.0))  # as around it
+    words = {title.partition(":")[0]: axes.texts for title, axes in panels(fitted(tmp_path)).items()}
+    assert [text.get_text() for text in words["start"]] == ["2 everywhere"]
+    assert not words["found"] and not words["truth"]
+
+
 def test_small_numbers_share_a_power_of_ten_beside_the_unit(tmp_path: Path) -> None:
     figure = plot.medium(fitted(tmp_path, gradient=6e-6))
     (key,) = [axes for axes in figure.axes if axes.get_xlabel() == "∂loss/∂speed\n[$10^{-6}$ loss / (m/s)]"]

@@ -115,7 +115,8 @@ def _draw_planes(figure: Figure, result: UnknownField) -> None:
     columns = max(len(values), len(others))
     heights = [proportion(plane) for plane in shown] * 2
     figure.set_layout_engine("compressed")
-    figure.set_size_inches(columns * (PANEL + 0.4) + 0.3, sum([PANEL * height + 0.3 for height in heights]) + 2.0)
+    inches = [(PANEL + 0.4) * height + 0.3 for height in heights]
+    figure.set_size_inches(columns * (PANEL + 0.4) + 0.3, sum(inches) + 2.6)
     panels = figure.subplots(2 * len(shown), columns, squeeze=False, height_ratios=heights)
     bar: dict[str, Any] = {"location": "bottom", "fraction": BAR / (PANEL * sum(heights) / 2)}
     above, beneath = panels[: len(shown)], panels[len(shown) :]
@@ -147,6 +148,10 @@ def _draw_column(
 ) -> None:
     """Draw one field in all planes."""
     for axes, plane in zip(panels, shown, strict=True):
-        draw_plane(axes, plane, plane.cut(field), scale)
+        picture = plane.cut(field)
+        draw_plane(axes, plane, picture, scale)
+        if np.ptp(picture) == 0:
+            alike = f"{style.number(picture.flat[0])} everywhere"
+            axes.text(0.5, 0.5, alike, transform=axes.transAxes, ha="center", va="center")
         label_axes(axes, plane, PANEL, first=first)
     panels[0].set_title(title)

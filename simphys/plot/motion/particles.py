@@ -94,7 +94,10 @@ def read_view(recording: Recording) -> View:
     around = read_surroundings(recording, motion.time)
     points, away = project(motion.position)
     speed = np.linalg.norm(motion.velocity, axis=2)
-    group = recording[GROUP] if GROUP in recording and np.ptp(recording[GROUP]) else None
+    group = recording[GROUP].astype(int) if GROUP in recording and np.ptp(recording[GROUP]) else None
+    names = _names(recording, group)
+    if group is not None:  # pieces that share a name are one, such as two muscles of a leg
+        group = np.array([names.index(name) for name in names])[group]
     return View(
         motion=motion,
         around=around,
@@ -104,7 +107,7 @@ def read_view(recording: Recording) -> View:
         limits=_limits(points, around),
         spacing=_spacing(motion.position[0]),
         group=group,
-        names=_names(recording, group),
+        names=names,
         norm=Normalize(0, float(speed.max()) or 1.0),
     )
 
@@ -146,7 +149,7 @@ def draw_colorbar(figure: Figure | SubFigure, axes: list[Axes], view: View) -> N
         label = style.with_unit("speed", view.motion.velocity_unit)
         figure.colorbar(ScalarMappable(view.norm, COLOR_MAP), ax=axes, label=label, fraction=0.05)
         return
-    pieces = np.unique(view.group.astype(int))
+    pieces = np.unique(view.group)
     if len(pieces) <= len(style.COLORS):
         marks = [Patch(color=style.COLORS[piece % len(style.COLORS)], label=view.names[piece]) for piece in pieces]
         axes[-1].figure.legend(handles=marks, loc="outside right upper", handlelength=1.0)
@@ -219,6 +222,6 @@ def _colors(view: View, frame: int) -> np.ndarray:
         colors = matplotlib.colormaps[COLOR_MAP](view.norm(view.speed[frame]))[:, :3]
     else:
         palette = np.array([to_rgb(color) for color in style.COLORS])
-        colors = palette[view.group.astype(int) % len(palette)]
+        colors = palette[view.group % len(palette)]
     away = view.away[frame]
     return colors * (1 - 0.4 * (away - away.min()) / (np.ptp(away) or 1.0))[:, None]

@@ -29,7 +29,7 @@ class GeometrySection(Section):
 class MaterialSection(Section):
     """radius [m] and mass [kg]: one number for all balls, or a list with one for each.
 
-    restitution: coefficient of restitution between two balls, 0 to 1; 1 loses no energy.
+    restitution [1]: coefficient of restitution between two balls, 0 to 1; 1 loses no energy.
     """
 
     radius: Positive | list[Positive]
@@ -40,7 +40,7 @@ class MaterialSection(Section):
 class TableSection(Section):
     """A rectangle of cushions from the corner `lower` to the corner `upper` [m]; without them the table is open.
 
-    restitution: between a ball and a cushion, 0 to 1. deceleration [m/s^2]: of a rolling ball by the cloth until it
+    restitution [1]: between a ball and a cushion, 0 to 1. deceleration [m/s^2]: of a rolling ball by the cloth until it
     rests, friction coefficient times gravity; 0 by default.
     """
 

@@ -55,7 +55,7 @@ class GridSection(Section):
 
 
 class MediumSection(Section):
-    """Speeds of compressional and of shear waves [m/s], and density [kg/m^3]: numbers or files."""
+    """Speeds vp of compressional waves [m/s] and vs of shear waves [m/s], and density [kg/m^3]: numbers or files."""
 
     vp: Positive | FieldFileSection
     vs: Positive | FieldFileSection
@@ -63,9 +63,10 @@ class MediumSection(Section):
 
 
 class SourceSection(Section):
-    """A source at a point [m]: a force [N], or moment rates (xx, yy, zz, xy, xz, yz) [N m/s], times the control.
+    """A source at a position [m]: a force [N or N/m] or moment rates [N m/s or N m/(m s)], times the control.
 
-    In a section: a force (x, z) by length along y [N/m], or moment rates (xx, zz, xz) by that length [N m/(m s)].
+    In space a force has components x, y, z, and moment rates are xx, yy, zz, xy, xz, yz. In a section they are x, z
+    and xx, zz, xz, by length along y, with the second of these units.
 
     shot: the number of its shot. Each shot is a separate simulation; all shots have the same number of sources.
     """
@@ -77,7 +78,7 @@ class SourceSection(Section):
 
 
 class FibreSection(LineSection):
-    """A straight fibre: `count` channels whose middles go from `start` to `end`, each with a `gauge` length [m]."""
+    """A fibre: `count` channels, their middles from `start` [m] to `end` [m], each with a `gauge` length [m]."""
 
     gauge: Positive
 

@@ -44,7 +44,7 @@ class MediumSection(Section):
 
 
 class StateSection(Section):
-    """The initial temperature [K, or deg C like all temperatures]: one number, or a file."""
+    """The initial temperature [K]: one number, or a file. All temperatures may be in deg C instead."""
 
     temperature: float | FieldFileSection
 

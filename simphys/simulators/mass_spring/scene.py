@@ -27,7 +27,10 @@ class MassSpringSimulator(Simulator):
 
 
 class LatticeSection(Section):
-    """Nodes on a regular grid (a chain, a sheet or a block), with springs along its axes and face diagonals."""
+    """Nodes on a regular grid (a chain, a sheet or a block), with springs along its axes and face diagonals.
+
+    shape: number of nodes along each axis; spacing [m] of neighbours; origin [m]: the first node, 0 by default.
+    """
 
     shape: Annotated[list[Count], Field(min_length=1, max_length=3)]
     spacing: Positive
@@ -35,7 +38,7 @@ class LatticeSection(Section):
 
 
 class AnchorSection(Section):
-    """A spring of rest length 0 from a node to a fixed point: stiffness [N/m], damping [N s/m]."""
+    """A spring of rest length 0 from a node to a fixed point [m]: stiffness [N/m], damping [N s/m]."""
 
     node: Index
     point: Vector
@@ -69,8 +72,8 @@ class MaterialSection(Section):
     """Properties of springs and nodes: one number for all, or a list with one for each.
 
     stiffness [N/m]; damping of springs along their axis [N s/m]; rest_length [m], by default the distance between the
-    start positions; amplitude: relative change of an actuated spring's rest length per unit of control; mass [kg];
-    drag of nodes [1/s].
+    start positions; amplitude [1 / unit of the control]: relative change of an actuated spring's rest length per unit
+    of control; mass [kg]; drag of nodes [1/s].
     """
 
     stiffness: NonNegative | list[NonNegative] | None = None
@@ -99,9 +102,9 @@ class EnvironmentSection(Section):
 class ControllerSection(Section):
     """A network that drives the actuators. Its inputs are the control, which is then a pattern, and the sensed state.
 
-    hidden: number of hidden units. goal [m]: a point, which enters relative to the centre of the nodes. scale: factor
-    on positions and velocities before they enter. seed: random seed of the initial weights; unknowns call the weights
-    hidden_weight, hidden_bias, output_weight and output_bias.
+    hidden: number of hidden units. goal [m]: a point, which enters relative to the centre of the nodes. scale
+    [1/m or s/m]: factor on positions and velocities before they enter. seed: random seed of the initial
+    weights; unknowns call the weights hidden_weight, hidden_bias, output_weight and output_bias.
     """
 
     hidden: Count = 32

@@ -44,8 +44,8 @@ class MolecularSimulator(Simulator):
 
 
 class GeometrySection(Section):
-    """Start positions: a lattice of `cells` along each axis with a number density [1/m^dim], which makes the box; or
-    `position` [m] of each atom in a `box` [m].
+    """Start positions: a lattice of `cells` along each axis with a number density [1/m^2 or 1/m^3], which makes the
+    box; or `position` [m] of each atom in a `box` [m].
 
     open: axes along which the box is open rather than periodic, as "x", "y" or "z".
     """

@@ -41,7 +41,7 @@ class GridSection(Section):
     """The grid: number of nodes along each axis, their spacing [m], and the walls, `margin` nodes inside of the grid.
 
     walls: contact condition of all faces, or a table such as { "y-" = "sticking" }, with all other faces separating.
-    wall_friction: Coulomb friction coefficient of walls with friction. skin: thickness of the layer over which the
+    wall_friction [1]: Coulomb friction coefficient of walls with friction. skin: thickness of the layer over which the
     contact with colliders sets in [m], by default one spacing.
     """
 
@@ -57,12 +57,13 @@ class BodySection(Section):
     """A piece of material, filled with particles on a regular lattice.
 
     shape: "box" from `lower` to `upper` corner [m]; "ball" around `centre` with `radius` [m]; "lattice" of `counts`
-    particles along the axes, the first of which is at `origin`. Particles are `particle_spacing` [m] apart (rounded in
-    a box, to fill it evenly). Alternatively `per_cell` is their number along each axis of a grid cell, by default 2.
-    law: the constitutive law, with the parameters that it uses: young_modulus [Pa], poisson_ratio, bulk_modulus [Pa],
-    yield_stress [Pa], friction_angle [rad], hardening, critical_compression, critical_stretch. density [kg/m^2 or
-    kg/m^3], or particle_mass [kg]; particle_volume [m^2 or m^3], by default that of the lattice. velocity [m/s], 0 by
-    default. actuator: number of the actuator that stresses the body along `fibre`, by default the last axis.
+    particles along the axes, the first of which is at `origin` [m]. Particles are `particle_spacing` [m] apart (rounded
+    in a box, to fill it evenly). Alternatively `per_cell` is their number along each axis of a grid cell, by default 2.
+    law: the constitutive law, with the parameters that it uses: young_modulus [Pa], poisson_ratio [1], bulk_modulus
+    [Pa], yield_stress [Pa], friction_angle [rad], hardening [1], critical_compression [1], critical_stretch [1].
+    density [kg/m^2 or kg/m^3], or particle_mass [kg]; particle_volume [m^2 or m^3], by default that of the lattice.
+    velocity [m/s], 0 by default. actuator: number of the actuator that stresses the body along `fibre` [1], of any
+    length, by default the last axis.
     name: its name in pictures and scripts (`scene.bodies["leg"]`), which pieces may share; by default its number.
     """
 
@@ -100,12 +101,12 @@ class EnvironmentSection(Section):
 
 
 class ColliderSection(Section):
-    """A rigid body that moves at a given velocity [m/s] and spin [rad/s] and pushes the material.
+    """A rigid body at a position [m] that moves at a given velocity [m/s] and spin [rad/s] and pushes the material.
 
     size [m]: a sphere's radius; half of each edge of a box; half of the distance between a capsule's centres, and its
     radius; a plane has none. Before rotation a capsule lies along the first axis, and a plane's normal, which points
     into the material, along the last. rotation: an angle [rad] in 2-D, a quaternion (w, x, y, z) in 3-D. spin: a number
-    in 2-D, a vector in 3-D. friction: Coulomb coefficient of the contact "friction".
+    in 2-D, a vector in 3-D. friction [1]: Coulomb coefficient of the contact "friction".
     """
 
     shape: Literal["sphere", "box", "capsule", "plane"]

@@ -40,8 +40,8 @@ class MaterialSection(Section):
     """Properties of links and joints, each a number or a list.
 
     mass [kg] of each link, and damping [N m s/rad] of each joint.
-    A link is a point mass at its end, unless a chain has a centre, that of mass in parts of the length from the upper
-    joint (a rod has 0.5, the end is 1), or an inertia [kg m^2] about it (a rod has mass length^2 / 12).
+    A link is a point mass at its end, unless a chain has a centre [1], that of mass in parts of the length from the
+    upper joint (a rod has 0.5, the end is 1), or an inertia [kg m^2] about it (a rod has mass length^2 / 12).
     dry_friction [N m]: of each joint of a chain, Coulomb's, as the torque (2/pi) dry_friction atan(rate /
     transition_rate) against its rotation. transition_rate [rad/s]: within some of it, dry friction changes its sign;
     0.1 by default. A published model F atan(100 rate) has dry_friction = pi F / 2 and transition_rate = 0.01.
@@ -73,8 +73,8 @@ class StateSection(Section):
     """Initial state.
 
     For a chain: angle [rad] and rate [rad/s] of each link, measured from a common direction rather than from the link
-    before; 0 by default. For a spherical pendulum: direction [3] from the support to the mass, of any length; and rate
-    [3], the angular velocity [rad/s], perpendicular to the direction and 0 by default.
+    before; 0 by default. For a spherical pendulum: direction [1] from the support to the mass, a vector of any
+    length; and rate [rad/s], the vector of angular velocity, perpendicular to the direction and 0 by default.
     """
 
     angle: list[float] | None = None

@@ -17,7 +17,7 @@ class RigidSimulator(Simulator):
 
     sweeps: number of solver sweeps over all joints and contacts in a step. rest_speed [m/s]: impulse law; impacts
     slower than this do not bounce. slip_speed [m/s]: compliant law; the slip at which friction has 1/sqrt(2) of its
-    limit. joint_correction: fraction of a joint's error that one step corrects.
+    limit. joint_correction [1]: fraction of a joint's error that one step corrects.
     """
 
     name: Literal["rigid"]
@@ -37,7 +37,10 @@ class BallSection(Section):
 
 
 class CuboidSection(Section):
-    """A box along the axes of the body's frame, in the plane a rectangle. half: half extents [m]."""
+    """A box along the axes of the body's frame, in the plane a rectangle.
+
+    half: half extents [m]. offset: of its centre in the body's frame [m].
+    """
 
     kind: Literal["box"]
     half: Annotated[list[Positive], Field(min_length=2, max_length=3)]
@@ -45,7 +48,10 @@ class CuboidSection(Section):
 
 
 class RodSection(Section):
-    """All points within a radius of a segment along the body's first axis. half_length: of the segment [m]."""
+    """All points within a radius [m] of a segment along the body's first axis.
+
+    half_length: of the segment [m]. offset: of its centre in the body's frame [m].
+    """
 
     kind: Literal["capsule"]
     radius: Positive
@@ -61,9 +67,9 @@ class BodySection(Section):
     shapes: its contact shapes, none by default. Give density [kg/m^2 or kg/m^3] or mass [kg]. inertia: principal
     moments along the axes of its frame [kg m^2], one in the plane and three in space; by default those of its shapes,
     filled uniformly. orientation: an angle [rad] in the plane; in space a quaternion (w, x, y, z) or a rotation vector
-    [rad]. velocity [m/s] and angular_velocity [rad/s] are in the world frame, 0 by default. friction: Coulomb's
-    coefficient. restitution: speed after an impact over the speed before. Two bodies have the mean of their
-    coefficients. fixed: no force moves the body, and it needs no mass.
+    [rad]. velocity [m/s] and angular_velocity [rad/s] are in the world frame, 0 by default. friction [1]:
+    Coulomb's coefficient. restitution [1]: speed after an impact over the speed before. Two bodies have the mean of
+    their coefficients. fixed: no force moves the body, and it needs no mass.
     """
 
     position: Vector
@@ -81,7 +87,7 @@ class BodySection(Section):
 
 
 class PlaneSection(Section):
-    """A plane that bounds the world: bodies stay where normal . x > offset [m]; the normal may have any length."""
+    """A plane that bounds the world: bodies stay where normal . x > offset [m]; the normal [1] may have any length."""
 
     normal: Vector
     offset: float = 0.0
@@ -90,9 +96,9 @@ class PlaneSection(Section):
 class JointSection(Section):
     """A joint of body `a` and body `b`, or the world; bodies are indices, anchor and axis initial ones in the world.
 
-    revolute: rotation about the anchor [m], in space about the axis through it. prismatic: a slides along the axis; the
-    default anchor is the centre of a. fixed: no relative motion. damping [N m s] or [kg/s]: of the free motion. motor:
-    torque [N m] or force [N] on a for a control of 1; without it, the joint has no motor.
+    revolute: rotation about the anchor [m], in space about the axis [1] through it. prismatic: a slides along the axis;
+    the default anchor is the centre of a. fixed: no relative motion. damping [N m s] or [kg/s]: of the free motion.
+    motor [N m or N]: torque or force on a for a control of 1; without it, the joint has no motor.
     """
 
     kind: Literal["revolute", "prismatic", "fixed"]
@@ -105,9 +111,10 @@ class JointSection(Section):
 
 
 class SpringSection(Section):
-    """A spring-damper between points of body `a` and body `b`, or the world; anchors are initial positions [m].
+    """A spring-damper between points of body `a` and body `b`, or the world.
 
-    stiffness [N/m], damping [kg/s]; length: rest length [m], by default the initial length.
+    anchor_a [m] and anchor_b [m]: initial positions of its ends. stiffness [N/m], damping [kg/s];
+    length: rest length [m], by default the initial length.
     """
 
     a: Index
@@ -139,9 +146,9 @@ class ContactSection(Section):
 class ControllerSection(Section):
     """A network that maps the control, which must be a pattern, and the state of all bodies to actions of the motors.
 
-    hidden: units of the hidden layer. goal: a point [m], which the network gets relative to the mean position. scale:
-    factor of positions and velocities at the input. seed: of the initial weights; unknowns name them hidden_weight,
-    hidden_bias, output_weight and output_bias.
+    hidden: units of the hidden layer. goal: a point [m], which the network gets relative to the mean position. scale
+    [1/m or s/m]: factor of positions and velocities at the input. seed: of the initial weights; unknowns name them
+    hidden_weight, hidden_bias, output_weight and output_bias.
     """
 
     hidden: Count = 32

@@ -10,7 +10,9 @@ result is discontinuous. Adjoint, for g = adj_f' and an unlimited result:
     adj_s_i += g_i      adj_f_i += g_i / 2      adj_b_i = -g_i / 2
 
 and on through b and s as in sampling.py. The adjoint of a limited result goes to the limiting entry, the first of equal
-ones; a result exactly at the limit counts as unlimited. Source: Selle, Fedkiw, Kim, Liu and Rossignac 2008.
+ones; a result exactly at the limit counts as unlimited. Where the field is uniform, all of these are equal: a change d
+of the field changes the result by limit(d), which is no linear function of d, so that no adjoint agrees with finite
+differences there. Source: Selle, Fedkiw, Kim, Liu and Rossignac 2008.
 """
 
 import functools

@@ -25,9 +25,9 @@ class SmokeSimulator(Simulator):
     """Options of the simulator.
 
     grid and projection: see the model. sweeps: number of sweeps of the projection "jacobi", which nothing
-    interrupts; others need far fewer for such accuracy. tolerance: of the iterative projections, the residual relative
-    to the initial divergence. advection: "maccormack" is sharper; its limiter has kinks, where finite differences, as
-    those of `simphys check`, tell nothing.
+    interrupts; others need far fewer for such accuracy. tolerance [1]: of the iterative projections, the residual
+    relative to the initial divergence. advection: "maccormack" is sharper; its limiter has kinks, where finite
+    differences, as those of `simphys check`, tell nothing.
     """
 
     name: Literal["smoke"]
@@ -59,14 +59,14 @@ class FluidSection(Section):
 
 
 class SideFlowSection(Section):
-    """The flow at a side: velocity [m/s] of the inflow, or tangential velocity of the wall; smoke in the inflow."""
+    """The flow at a side: velocity [m/s] of the inflow, or tangential velocity of the wall; smoke [1] in the inflow."""
 
     velocity: Vector | None = None
     smoke: float = 0.0
 
 
 class EmitterSection(Section):
-    """A ball around `centre` [m] in which smoke appears at a rate [1/s]; its edge is smooth, one cell wide."""
+    """A ball of `radius` [m] around `centre` [m] in which smoke appears at a rate [1/s]; its edge is one cell wide."""
 
     centre: Vector
     radius: Positive
@@ -74,7 +74,7 @@ class EmitterSection(Section):
 
 
 class ShapeSection(Section):
-    """A ball of `radius`, or an ellipse or ellipsoid with `radii` along the axes, around `centre` [m]."""
+    """A ball of `radius` [m], or an ellipse or ellipsoid with `radii` [m] along the axes, around `centre` [m]."""
 
     centre: Vector
     radius: Positive | None = None
@@ -82,7 +82,7 @@ class ShapeSection(Section):
 
 
 class OutlineSection(Section):
-    """A disc of `radius` around `centre` [m] in 2-D, whose shape an optimization changes by a stretch and `modes`.
+    """A disc of `radius` [m] around `centre` [m] in 2-D, whose shape an optimization changes by a stretch and `modes`.
 
     Both are 0 initially; as unknowns their names are stretch and outline, [modes, 2]. The area is always that of the
     disc, see outline.py.
@@ -124,7 +124,7 @@ class ArrayFileSection(Section):
 
 
 class PuffSection(Section):
-    """A puff of smoke, amount exp(-|x - centre|^2 / radius^2), with lengths in m."""
+    """A puff of smoke, amount exp(-|x - centre|^2 / radius^2): centre [m], radius [m], amount [1]."""
 
     centre: Vector
     radius: Positive
@@ -135,7 +135,7 @@ class StateSection(Section):
     """The initial state, by default at rest and without smoke.
 
     velocity: a uniform velocity [m/s], a named flow, or a file with [dim, *faces]; see the model for faces.
-    smoke: one number, a list of puffs, or a file with [*cells].
+    smoke [1]: one number, a list of puffs, or a file with [*cells].
     """
 
     velocity: Vector | NamedFlowSection | ArrayFileSection | None = None

@@ -29,8 +29,8 @@ class SPHSimulator(Simulator):
 
     spacing [m] of particles at rest. smoothing [m]: a particle meets those within twice this length, by default 1.5
     spacings. skin [m]: by which lists of neighbours reach further, by default 0.2 of the smoothing length. neighbours:
-    room in a list, by default 1.7 times what the start has. exponent: of the equation of state, 7 is Tait's, 1 is
-    linear. diffusion of the density, delta. background [Pa]: pressure at rest, for flows without a free surface.
+    room in a list, by default 1.7 times what the start has. exponent [1]: of the equation of state, 7 is Tait's, 1
+    is linear. diffusion [1] of the density, delta. background [Pa]: pressure at rest, for flows without a free surface.
     """
 
     name: Literal["sph"]

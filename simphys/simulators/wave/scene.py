@@ -45,7 +45,10 @@ class GridSection(Section):
 
 
 class FieldFileSection(Section):
-    """A file with a number for each cell: .npy, text, or a .png picture; `greys` are the values of black and white."""
+    """A file with a number for each cell: .npy, text, or a .png picture.
+
+    greys [unit of the field]: the values of black and white.
+    """
 
     file: str
     greys: Annotated[list[float], Field(min_length=2, max_length=2)] = [0.0, 1.0]
@@ -58,7 +61,10 @@ class MediumSection(Section):
 
 
 class BumpSection(Section):
-    """A Gaussian bump amplitude exp(-|x - centre|^2 / width^2), with lengths in m."""
+    """A Gaussian bump amplitude exp(-|x - centre|^2 / width^2).
+
+    centre [m], width [m], amplitude [unit of the field].
+    """
 
     centre: Vector
     width: Positive
@@ -66,9 +72,10 @@ class BumpSection(Section):
 
 
 class StateSection(Section):
-    """The initial field: one number, a list of bumps, or a file; 0 by default.
+    """The initial field, height [unit of the field]: one number, a list of bumps, or a file; 0 by default.
 
-    previous: the field one time step earlier; equal to the initial field by default, so that it is at rest.
+    previous [unit of the field]: the field one time step earlier; equal to the initial field by default, so that it is
+    at rest.
     """
 
     height: float | list[BumpSection] | FieldFileSection = 0.0

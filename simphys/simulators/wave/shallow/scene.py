@@ -42,7 +42,7 @@ class ArrayFileSection(Section):
 
 
 class MediumSection(Section):
-    """The medium: depth of the bottom below the rest level [m], gravity [m/s^2], and c_f of the bottom friction.
+    """The medium: depth of the bottom below the rest level [m], gravity [m/s^2], and bottom friction [1].
 
     depth: one number for all cells, or a file.
     """
@@ -53,7 +53,7 @@ class MediumSection(Section):
 
 
 class BumpSection(Section):
-    """An elevation height exp(-|x - centre|^2 / radius^2) above the rest level; all lengths in m."""
+    """An elevation height exp(-|x - centre|^2 / radius^2) above the rest level: centre [m], radius [m], height [m]."""
 
     centre: Vector
     radius: Positive
