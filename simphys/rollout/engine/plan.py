@@ -131,7 +131,9 @@ class EnginePlan:
         self._wanted: list[Value] = [*program.state.values(), *params, *control]
         reads = adjoint_reads(program, self._wanted, self.zeros)
         later = set(reads.later)
-        carried = [each for each in find_carried(program) if not later & {each.old, each.new}]
+        # Zeros may leave more to carry over than the recorded step had, whose layouts were shared then.
+        alike = [each for each in find_carried(program) if each.old.by_component == each.new.by_component]
+        carried = [each for each in alike if not later & {each.old, each.new}]
         self.carried = () if carried and self._fits_registers else tuple(carried)
         ends = [value for each in self.carried for value in (each.old, each.new)]
         self.stored = [] if recorded.is_complex else find_stored(program, reads, ends)
