@@ -56,7 +56,7 @@ def system(settings: Settings, nx: int, ny: int) -> System:
         drag=tensor(np.full(nx * ny, settings["material.drag"])),
         gravity=tensor([0.0, settings["environment.gravity"]]),
     )
-    model = MassSpring(ends, ij[:, 1] == ny - 1, 2, settings["time.dt"])
+    model = MassSpring(ends, ij[:, 1] == ny - 1, 2, settings["time.dt"], "semi_implicit_euler")
     return System(model, params, State(tensor(x), v0), tensor(x + np.array([0.02, 0.01])))
 
 

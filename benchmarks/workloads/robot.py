@@ -45,6 +45,7 @@ def build(settings: Settings, mode: str) -> Case:
         np.zeros(n, bool),
         2,
         settings["time.dt"],
+        "semi_implicit_euler",
         actuator=np.arange(S, dtype=np.int32),
         controller=Controller(waves=WAVES, hidden=HIDDEN, goal=GOAL),
     )

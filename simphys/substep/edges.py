@@ -34,6 +34,7 @@ def edges(
     own: Mapping[str, str] | None = None,
     shared: Mapping[str, str] | None = None,
     constant: Mapping[str, str] | None = None,
+    unread: Mapping[str, tuple[str, str]] | None = None,
 ) -> Any:
     """Declare a sub-step over the edges between nodes, whose ends (a, b) are `model.ends` [S, 2].
 
@@ -42,6 +43,8 @@ def edges(
     - `between`: differences of arrays of the nodes, that at b less that at a.
     - `onto`: name of the result, an array of the nodes: the function's result is added at a, and subtracted at b.
     - `own`, `shared`, `constant`: arrays of the edges, as in `per_element`.
+    - `unread`: for a parameter, another one that has no effect wherever the first is zero, and a third one of the same
+      kind and shape, which an engine then takes in its place.
 
     Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
     """
@@ -49,7 +52,9 @@ def edges(
     sources |= {p: Source("own", name) for p, name in (own or {}).items()}
     sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
     sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
-    return declare(Edges(func, sources, results={onto: next(iter(between))}, over=over, nodes=nodes))
+    made = Edges(func, sources, results={onto: next(iter(between))}, over=over, nodes=nodes)
+    made.take_unread(unread)
+    return declare(made)
 
 
 class Edges(LoopPattern):

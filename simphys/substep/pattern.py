@@ -96,6 +96,8 @@ class Pattern(ABC):
     """True for operations on whole arrays, which are no loops."""
     idle: Mapping[str, str] = MappingProxyType({})
     """For an input, another one that is the result wherever the first is zero."""
+    unread: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    """For an input, another one that has no effect wherever the first is zero, and a third one to take in its place."""
 
     is_complex = False
     """True if it takes long to compile: engines then have one kernel for all choices of wanted gradients."""
@@ -105,6 +107,16 @@ class Pattern(ABC):
 
     fixed_results: tuple[int, ...] = ()
     """Numbers of the results that no gradient flows to."""
+
+    def take_unread(self, unread: Mapping[str, tuple[str, str]] | None) -> None:
+        """Take `unread` from a declaration. Errors: InputError for parameters that cannot stand for each other."""
+        for name, (idle, other) in (unread or {}).items():
+            kinds = [self.sources[each].kind if each in self.sources else "" for each in (name, idle, other)]
+            if "" in kinds or kinds[1] != kinds[2] or idle == other:
+                constraint = "unread names a parameter, one that has no effect without it, and another of the same kind"
+                remedy = "Name parameters of the element function, the last two of one kind, such as `own`."
+                raise InputError(self.source, constraint, f"{name}: {(idle, other)}", remedy)
+        self.unread = dict(unread or {})
 
     @property
     def formula(self) -> str:

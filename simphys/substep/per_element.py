@@ -32,6 +32,8 @@ def per_element(
     constant: Mapping[str, str] | None = None,
     of_model: Mapping[str, str] | None = None,
     results: Mapping[str, str | Shape] | None = None,
+    idle: Mapping[str, str] | None = None,
+    unread: Mapping[str, tuple[str, str]] | None = None,
 ) -> Any:
     """Declare a sub-step that applies an element function to each element of an index set.
 
@@ -48,6 +50,9 @@ def per_element(
     - `results`: names of the results. Each is followed by the parameter whose shape an element of it has, or by that
       shape; "model.freedoms" is a vector of as many components as this attribute of the model says. By default there is
       one, named like the element function, of the shape of the first parameter.
+    - `idle`: for a parameter, another one that is the result wherever the first is zero. An engine then leaves it out.
+    - `unread`: for a parameter, another one that has no effect wherever the first is zero, and a third one of the same
+      kind and shape, which an engine then takes in its place.
 
     Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
     """
@@ -56,7 +61,10 @@ def per_element(
     sources |= {p: Source("gathered", name, by) for p, (name, by) in (gathered or {}).items()}
     sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
     sources |= {p: Source("model", name) for p, name in (of_model or {}).items()}
-    return declare(PerElement(func, sources, results=results, over=over))
+    made = PerElement(func, sources, results=results, over=over)
+    made.idle = idle or {}
+    made.take_unread(unread)
+    return declare(made)
 
 
 TABLE = "table"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 from weakref import ref
@@ -153,19 +153,23 @@ class Program:
         return any([op.pattern.on_host for op in self.ops])
 
     def without_idle(self, zeros: Collection[Value]) -> Program:
-        """Leave out the sub-steps whose result is one of their inputs, as these parameters are zero."""
+        """Leave out the sub-steps whose result is one of their inputs, or is not read, as these parameters are zero."""
         same: dict[Value, Value] = {}
         result, ops = dict(self.result), []
         for op in self.ops:
             inputs = {n: same.get(v, v) if isinstance(v, Value) else v for n, v in op.inputs.items()}
+            instead = {u: inputs[other] for n, (u, other) in op.pattern.unread.items() if inputs[n] in zeros}
+            inputs |= instead
             through = next((inputs[t] for n, t in op.pattern.idle.items() if inputs[n] in zeros), None)
             fields = [name for name, value in result.items() if value is op.outputs[0]]
             if isinstance(through, Value) and (not fields or _may_leave(through, result.values())):
                 same[op.outputs[0]] = through
                 result |= dict.fromkeys(fields, through)
             else:
-                ops.append(replace(op, inputs=inputs) if any([v in same for v in op.values()]) else op)
-        return replace(self, ops=tuple(ops), result=result) if same else self
+                ops.append(replace(op, inputs=inputs) if instead or any([v in same for v in op.values()]) else op)
+        if len(ops) == len(self.ops) and all([op is own for op, own in zip(ops, self.ops, strict=True)]):
+            return self
+        return replace(self, ops=_find_needed(ops, result.values()), result=result)
 
     @property
     def is_complex(self) -> bool:
@@ -176,6 +180,16 @@ class Program:
         """List the constant arrays, each once."""
         found = {id(v): v for op in self.ops for v in op.values() if v.role == "constant"}
         return list(found.values())
+
+
+def _find_needed(ops: Sequence[Op], results: Collection[Value]) -> tuple[Op, ...]:
+    """Find the sub-steps that the results depend on, and operations, which may have notes."""
+    needed, found = set(results), []
+    for op in reversed(ops):
+        if op.pattern.on_host or needed.intersection(op.outputs):
+            found.append(op)
+            needed |= set(op.values())
+    return tuple(reversed(found))
 
 
 def _may_leave(value: Value, results: Collection[Value]) -> bool:

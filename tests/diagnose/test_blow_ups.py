@@ -19,6 +19,7 @@ from ..helpers.oscillator import SCENE, simphys
 FAST = """\
 [simulator]
 name = "mass_spring"
+integrator = "semi_implicit_euler"
 
 [time]
 dt = 0.19

@@ -45,6 +45,8 @@ def weight_and_ground(module: Any) -> None:
     ground = (params.ground_height, params.ground_stiffness, params.ground_friction)
     check(lambda *x: module.Weight.apply(model, *x), (params.mass, params.gravity))
     check(lambda *x: module.GroundForce.apply(model, *x), (state.position, state.velocity, *ground))
+    check(lambda *x: module.NormalForce.apply(model, *x), (state.position, *ground[:2]))
+    check(lambda *x: module.Rub.apply(model, *x, 0.1), (state.position, state.velocity, params.mass, *ground))
 
 
 def integration(module: Any) -> None:
@@ -52,6 +54,8 @@ def integration(module: Any) -> None:
     force = weights(state.position.shape).requires_grad_()
     check(lambda *x: module.KickFactors.apply(model, *x, 0.2, 0.1, model.free), (params.drag, params.mass))
     check(lambda *x: module.Kick.apply(model, *x), (state.velocity, force, params.drag, params.mass))
+    check(lambda *x: module.Damp.apply(model, *x), (state.velocity, params.drag))
+    check(lambda *x: module.Predict.apply(model, *x), (state.velocity, force))
 
 
 def actuation(module: Any) -> None:

@@ -12,7 +12,9 @@ from typing import Any
 from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.numerics import dry_friction
 from simphys.simulators.pendulum import chain, spherical
+from simphys.substep import per_element
 
 from ..simulators.pendulum import chains, sphericals
 from .sweep import Sweep, stale
@@ -95,6 +97,13 @@ def with_friction(module: Any) -> None:
     check(lambda *x: module.BrakedRate.apply(model, *x, 0.02, math.nan), *given)
 
 
+def with_dry_friction(module: Any) -> None:
+    model, params, state = chains.chain(3, friction=True)
+    own = {"F": "dry_friction", "w": "transition_rate", "u": "rate"}
+    rubbed = per_element(module.rub, over="joints", own=own, results={"torque": "u"})
+    check(functools.partial(rubbed.apply, model), params.dry_friction, params.transition_rate, state.rate)
+
+
 CHECKS = {
     "acceleration": with_acceleration,
     "loads": with_loads,
@@ -126,6 +135,7 @@ OF_CHAIN = [
     sweep_of(momentum, RULES, with_momentum),
     sweep_of(midpoint, (*RULES, "find_rate_jacobian"), with_midpoint),
     sweep_of(friction, (*RULES, "find_brake_jacobian"), with_friction),
+    sweep_of(dry_friction, RULES, with_dry_friction),
 ]
 
 

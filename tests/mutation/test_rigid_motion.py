@@ -208,7 +208,7 @@ def check_joint_rows(dim: int) -> Check:
 
 def check_motors() -> Check:
     model = driven_joints(2)
-    joint_inputs = leaf(3, seed=1), leaf(3, seed=2, low=0.5), leaf(5, seed=3, low=0.5)
+    joint_inputs = leaf(3, seed=1), leaf(3, seed=2, low=0.5), *[leaf(5, seed=n, low=0.5) for n in (3, 4, 5)]
     return make_check(motor, "JointForce", model, *state(model), *joint_inputs)
 
 

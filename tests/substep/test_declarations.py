@@ -109,6 +109,12 @@ def test_results_are_named_and_have_the_shape_of_a_parameter() -> None:
         per_element(grow, over="cells", own=OWN, results={"a": "depth"})
 
 
+@pytest.mark.parametrize("unread", [{"k": ("x", "depth")}, {"depth": ("k", "x")}, {"k": ("x", "x")}])
+def test_an_unread_parameter_and_the_one_in_its_place_are_of_one_kind(unread: Any) -> None:
+    with pytest.raises(InputError, match=r"PerElement\(grow\): unread names a parameter, .* found"):
+        per_element(grow, over="cells", own=OWN, unread=unread)
+
+
 def test_arrays_of_an_index_set_have_one_length() -> None:
     with pytest.raises(InputError, match="an entry for each of the cells; found position has 3, rate has 2"):
         Grow.apply(MODEL, tensor(np.ones(3)), tensor(np.ones(2)))

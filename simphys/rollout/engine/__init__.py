@@ -11,7 +11,7 @@ from simphys.simulator.memo import memo
 from simphys.substep.record import record_step
 from simphys.substep.trace import NotDeclared
 
-from .carry import find_carried
+from .carry import share_layouts
 from .generated_engine import GeneratedEngine
 from .nested_engine import NestedEngine
 from .plan import Recorded
@@ -42,6 +42,7 @@ def record(model: Model, step: Callable[..., Any], *, controlled: bool) -> Recor
     key = (step, controlled, runtime.real_dtype())  # constant arrays have the precision in force
     if key not in table or not table[key].program.is_current:
         prologue, program = split_prologue(record_step(model, step, controlled=controlled))
-        table[key] = Recorded(type(model).__name__, prologue, program, find_carried(program))
+        share_layouts(program)
+        table[key] = Recorded(type(model).__name__, prologue, program)
     found: Recorded = table[key]
     return found

@@ -41,10 +41,13 @@ def find_carried(program: Program) -> tuple[Carried, ...]:
             taken = early in found or late in [other.late for other in found.values()]
             if not taken and not early.pattern.is_cheap and _is_again(program, early, late):
                 found[early] = Carried(early, late)
-    for carried in found.values():  # they share their memory
-        old, new = carried.old, carried.new
-        old.by_component = new.by_component = old.by_component or new.by_component
     return tuple(found.values())
+
+
+def share_layouts(program: Program) -> None:
+    """Let both values of each result that is carried over lie in memory in one way, as they share it."""
+    for each in find_carried(program):
+        each.old.by_component = each.new.by_component = each.old.by_component or each.new.by_component
 
 
 def _is_again(program: Program, early: Op, late: Op) -> bool:

@@ -10,7 +10,7 @@ from simphys.autograd import runtime
 from simphys.substep.pieces import Pieces, find_pieces
 from simphys.substep.program import Program, Value
 
-from .carry import Carried
+from .carry import find_carried
 from .kernels import Loops, build_kernel
 from .memory import Layout, Variant, lay_out, place_rest
 from .passes import (
@@ -24,6 +24,7 @@ from .passes import (
     tangent_pass,
 )
 from .prologue import Prologue
+from .registers import fit_registers
 from .shared_loops import build_loops
 from .stages import Stage, split_calls
 
@@ -56,7 +57,6 @@ class Recorded:
     name: str
     prologue: Prologue
     program: Program
-    carried: tuple[Carried, ...] = ()
     plans: dict[Key, EnginePlan] = field(default_factory=dict)
     chosen: dict[Any, EnginePlan] = field(default_factory=dict)
     """Plans by all that the choice between them depends on: a fit makes the same one at each evaluation."""
@@ -133,7 +133,10 @@ class EnginePlan:
         self._wanted: list[Value] = [*program.state.values(), *params, *control]
         reads = adjoint_reads(program, self._wanted, self.zeros)
         later = set(reads.later)
-        self.carried = tuple([each for each in recorded.carried if not later & {each.old, each.new}])
+        # Zeros may leave more to carry over than the recorded step had, whose layouts were shared then.
+        alike = [each for each in find_carried(program) if each.old.by_component == each.new.by_component]
+        carried = [each for each in alike if not later & {each.old, each.new}]
+        self.carried = () if carried and self._fits_registers else tuple(carried)
         ends = [value for each in self.carried for value in (each.old, each.new)]
         self.stored = [] if recorded.is_complex else find_stored(program, reads, ends)
         self.history = bool(ends) and self.stored != find_stored(program, reads)
@@ -143,6 +146,13 @@ class EnginePlan:
         self._adjoints: dict[bool, tuple[Layout, list[Stage]]] = {}
         self.segment_bytes: dict[Any, tuple[int, int]] = {}
         """Memory of a segment without steps, and of each step, by what else it depends on."""
+
+    @property
+    def _fits_registers(self) -> bool:
+        """True if the step is written out: to keep the state in registers saves more than to carry results over."""
+        options: Any = {"gathers": self.key.variant.gathers, "zeros": self.zeros, "history": False}
+        one_by_one = all([op.pattern.count_rounds(op) <= op.domain.size for op in self._program.ops])
+        return one_by_one and fit_registers(forward_pass(self._program, (), (), **options).groups)
 
     @property
     def in_chunks(self) -> bool:

@@ -51,9 +51,14 @@ class Unrolled:
     after: list[str] = field(default_factory=list)
 
 
+def fit_registers(loops: Sequence[Group]) -> bool:
+    """Tell whether a step of these loops has so few elements that it is written out."""
+    return not runtime.settings().on_gpu and sum([_size(group) for group in loops]) <= FEW
+
+
 def unroll(run: Pass, layout: Layout, integers: Mapping[str, int], *, backward: bool) -> Unrolled | None:
     """Write out a step; None where that is too long, or where a loop's rounds or an index are not known."""
-    if runtime.settings().on_gpu or sum([_size(group) for group in run.groups]) > FEW:
+    if not fit_registers(run.groups):
         return None
     lines = []
     for number, group in enumerate(run.groups):

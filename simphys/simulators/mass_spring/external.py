@@ -12,6 +12,11 @@ b = adj_f:
     adj_m = g.b      adj_g = m b      adj_N = b_up - mu v_t.b_t      adj_mu = -N v_t.b_t      adj_v_t = -mu N b_t
     adj_k = p adj_N      adj_h = -adj_x_up = k adj_N  (where p > 0)
 
+Velocity Verlet takes the normal force alone, and lets the friction act for a time e [s] at this depth, which stays
+stable however strong it is: v_t' = exp(-r) v_t with r = mu k p e / m. For b = adj_v' and q = exp(-r) v_t.b_t it has
+
+    adj_v_t = exp(-r) b_t     adj_mu = -k p e/m q     adj_k = -mu p e/m q     adj_p = -mu k e/m q     adj_m = r q / m
+
 Convention at the kink: a node exactly at the height of the ground is not in contact, and its derivative is 0.
 Source: the linear penalty contact of Hu et al. 2020 (DiffTaichi) made continuous.
 """
@@ -71,6 +76,64 @@ def jvp_ground_force(x, v, h, k, mu, dx, dv, dh, dk, dmu):
     return df
 
 
+@element
+def normal_force(x, h, k):
+    up = ti.static(x.n - 1)
+    f = 0 * x
+    f[up] = k * ti.max(h - x[up], 0)
+    return f
+
+
+@normal_force.adjoint
+def adj_normal_force(x, h, k, adj_f):
+    up = ti.static(x.n - 1)
+    depth, adj_x = ti.max(h - x[up], 0), 0 * x
+    adj_h = ti.select(depth > 0, k * adj_f[up], 0)
+    adj_x[up] = -adj_h
+    return adj_x, adj_h, depth * adj_f[up]
+
+
+@normal_force.tangent
+def jvp_normal_force(x, h, k, dx, dh, dk):
+    up = ti.static(x.n - 1)
+    depth, df = ti.max(h - x[up], 0), 0 * x
+    df[up] = dk * depth + ti.select(depth > 0, k * (dh - dx[up]), 0)
+    return df
+
+
+@element
+def rub(x, v, m, h, k, mu, e):
+    up = ti.static(x.n - 1)
+    slower = ti.exp(-mu * k * ti.max(h - x[up], 0) * e / m) * v
+    slower[up] = v[up]
+    return slower
+
+
+@rub.adjoint
+def adj_rub(x, v, m, h, k, mu, e, adj_v_new):
+    up = ti.static(x.n - 1)
+    depth, w = ti.max(h - x[up], 0), e / m
+    s = ti.exp(-mu * k * depth * w)
+    adj_x, adj_v, q = 0 * x, s * adj_v_new, 0 * h
+    for j in ti.static(range(up)):
+        q += s * v[j] * adj_v_new[j]
+    adj_v[up] = adj_v_new[up]
+    adj_h = ti.select(depth > 0, -mu * k * w * q, 0)
+    adj_x[up] = -adj_h
+    return adj_x, adj_v, mu * k * depth * w * q / m, adj_h, -mu * depth * w * q, -k * depth * w * q
+
+
+@rub.tangent
+def jvp_rub(x, v, m, h, k, mu, e, dx, dv, dm, dh, dk, dmu):
+    up = ti.static(x.n - 1)
+    depth, w = ti.max(h - x[up], 0), e / m
+    s, ddepth = ti.exp(-mu * k * depth * w), ti.select(depth > 0, dh - dx[up], 0)
+    dr = w * (dmu * k * depth + mu * dk * depth + mu * k * ddepth - mu * k * depth * dm / m)
+    slower = s * (dv - dr * v)
+    slower[up] = dv[up]
+    return slower
+
+
 Weight = per_element(weight, over="nodes", own={"m": "mass"}, shared={"g": "gravity"}, results={"weight": "g"})
 """Weight of each node [N], [n, dim]."""
 
@@ -81,3 +144,19 @@ GroundForce = per_element(
     shared={"h": "ground_height", "k": "ground_stiffness", "mu": "ground_friction"},
 )
 """Force of the ground on each node [N], [n, dim]."""
+
+NormalForce = per_element(
+    normal_force, over="nodes", own={"x": "position"}, shared={"h": "ground_height", "k": "ground_stiffness"}
+)
+"""Force of the ground on each node without friction [N], [n, dim]."""
+
+Rub = per_element(
+    rub,
+    over="nodes",
+    own={"x": "position", "v": "velocity", "m": "mass"},
+    shared={"h": "ground_height", "k": "ground_stiffness", "mu": "ground_friction"},
+    constant={"e": "time"},
+    results={"rubbed_velocity": "v"},
+    idle={"mu": "v"},
+)
+"""Velocity [n, dim] after friction with the ground for a time."""

@@ -78,7 +78,7 @@ class MassSpring(Model):
     """Dimensions of space: 1, 2 or 3. The last axis points up."""
     dt: float
     """Time step [s]."""
-    integrator: str = "semi_implicit_euler"
+    integrator: str = "velocity_verlet"
     """Integrator: semi_implicit_euler or velocity_verlet."""
     anchors: int = 0
     """Number of nodes, the last ones, that are fixed points of anchored springs rather than the user's own nodes."""
@@ -135,10 +135,7 @@ class MassSpring(Model):
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
-        """Stages of a step, see `simphys.numerics.splitting`.
-
-        Dashpots use the velocity at the start of a kick, which is of first order.
-        """
+        """Stages of a step, see `simphys.numerics.splitting`."""
         return split_step(self.integrator, self.dt)
 
     @property

@@ -15,5 +15,6 @@ SpringForce = edges(
     between={"d": "position", "u": "velocity"},
     own={"k": "stiffness", "c": "damping", "L": "rest_length"},
     onto="spring_force",
+    unread={"c": ("u", "d")},
 )
 """Forces [n, dim] [N] of all springs on the nodes; stiffness, damping and rest length are [S]."""

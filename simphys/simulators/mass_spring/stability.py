@@ -5,9 +5,26 @@ eigenvalues are at most the largest row sum of the norms of their blocks, here o
 adds k (n n^T + (1 - L/l) (I - n n^T)) to K and c n n^T to C of either end, n its direction, and the opposite between
 them (Gershgorin). Compressed springs, L > l, push to the side, which makes no eigenvalue larger. With positive weights
 of the nodes, the norms weighted, it holds as well (Collatz and Wielandt), and a few products find good weights.
-Velocity Verlet kicks twice a step. Where dashpots reverse the velocity in either kick, both together change no sign:
-the tangent of a step shows no overshoot, and the bound itself, dt C <= 4, decides.
-Every node is taken to touch the ground, as it may do so later; its friction is that at the start.
+
+Velocity Verlet predicts a velocity (integrate.py). Let K be h^2 times the stiffness, C h times the damping, and w the
+velocity after drag. A step without drag multiplies x and w by z if
+
+    (K + 2 (z - 1)) x = (2 - C) w      2 (z - 1) (2 (1 - z) - 2 C + C^2) x = (4 z - (1 + z) C) K x
+
+- z = 1 takes C w = 2 w, and z = -1 takes K x = (3 + (1 - C)^2) x.
+- Other z = e^(i t), with c = cos t/2 and s = sin t/2, do not occur for C < 2. They take K x = g(C) x, where for each
+  eigenvalue of C, and q = C (2 - C), Im g has the sign of -s c ((4 - q) s^2 C / 2 + q (1 - c^2 C / 2)): it is negative,
+  or 0 for C = 0. But x* K x is real.
+
+So a step is stable if C < 2 and K < 3, or if K + 2 C < 4, for the largest eigenvalues. For one oscillator the limits
+are C = 2 and K = 3 + (1 - C)^2. With drag, D = exp(drag h), z = 1 takes C w = (1 + D) w, and z = -1 takes an x* K x of
+at least 3 |x|^2 and (4 - 2 C) |x|^2, so these bounds hold; random matrices show no other z beyond the unit circle.
+
+At C = 2 the velocity grows without a change of sign, which is no overshoot. There the tangent of semi-implicit Euler
+with dashpots alone decides: its v' = (1 - C) v has the same limit. Drag would allow somewhat more.
+
+Every node is taken to touch the ground, as it may do so later. Its friction limits semi-implicit Euler alone, and is
+that at the start; in velocity Verlet it acts like drag.
 """
 
 from __future__ import annotations
@@ -21,8 +38,6 @@ from simphys.simulator.step_limit import bound_step
 
 from .model import MassSpring
 
-VERLET = 8 * (np.sqrt(2.0) - 1)
-"""Largest dt^2 K that velocity Verlet allows whatever the damping is, for dt C <= 2; drag needs no shorter steps."""
 PRODUCTS = 30
 """Products for good weights; the bound of the stiffness then is within a third of the largest eigenvalue."""
 
@@ -32,24 +47,28 @@ def step_limits(model: MassSpring, params: Arrays, state: Arrays) -> tuple[StepL
     params = {name: np.asarray(value, np.float64) for name, value in params.items()}
     position = np.asarray(state["position"], np.float64)
     other = "lower the largest stiffness or damping"
+    verlet = model.integrator == "velocity_verlet"
     for close in (False, True):
         stiffness, damping = _bound_rates(model, params, position, close)
-        if model.integrator == "velocity_verlet":
-            dt = min(np.sqrt(VERLET / stiffness) if stiffness else np.inf, 2 / damping if damping else np.inf)
+        if verlet:
+            dashpots = 2 / damping if damping else np.inf
+            dt = max(bound_step(stiffness, damping), min(np.sqrt(3 / stiffness) if stiffness else np.inf, dashpots))
         else:  # exp(-drag dt) >= 1 - drag dt
             dt = bound_step(stiffness, damping + params["drag"][~model.pinned].max(initial=0.0))
         if dt >= model.dt:
             break
-    dashpots = 4 / damping if model.integrator == "velocity_verlet" and damping else np.inf
-    begun = replace(model, dt=min(model.dt, dashpots))
-    systems = [(begun, params)]
+    systems = [(model, params)]
     if params["ground_stiffness"] > 0:
         above = position[:, -1].max() + 1.0
         touched = {**params, "ground_height": np.array(above), "ground_friction": np.array(0.0)}
-        rubs = params["ground_friction"] > 0 and (position[:, -1] < params["ground_height"]).any()
-        systems = [*systems[: int(rubs)], (begun, touched)]
+        rubs = not verlet and params["ground_friction"] > 0 and (position[:, -1] < params["ground_height"]).any()
+        systems = [*systems[: int(rubs)], (model, touched)]
     together = StepLimit(float(dt), f"springs and ground ({model.integrator})", other, tuple(systems))
-    return StepLimit(float(dashpots), "dashpots", other), together
+    if not verlet or not damping:
+        return (together,)
+    alone = {name: 0 * params[name] for name in ("stiffness", "drag", "ground_stiffness")}
+    twin = replace(model, integrator="semi_implicit_euler"), {**params, **alone}
+    return StepLimit(dashpots, "dashpots", other, (twin,)), together
 
 
 def _bound_rates(model: MassSpring, params: Arrays, position: Array, close: bool) -> tuple[float, float]:
@@ -62,7 +81,8 @@ def _bound_rates(model: MassSpring, params: Arrays, position: Array, close: bool
     touching, rubbing = np.zeros_like(position), np.zeros_like(position)
     touching[:, -1] = params["ground_stiffness"]
     depth = np.maximum(0.0, params["ground_height"] - position[:, -1:])
-    rubbing[:, :-1] = params["ground_friction"] * params["ground_stiffness"] * depth
+    if model.integrator != "velocity_verlet":
+        rubbing[:, :-1] = params["ground_friction"] * params["ground_stiffness"] * depth
     if not close:
         stiff = _largest(model, params["mass"], params["stiffness"] * np.maximum(1.0, across), touching)
         return stiff, _largest(model, params["mass"], params["damping"], rubbing)

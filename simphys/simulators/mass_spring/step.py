@@ -7,8 +7,8 @@ from typing import Any
 from simphys.autograd import Tensor
 
 from .actuate import Actuate
-from .external import GroundForce, Weight
-from .integrate import Drift, Kick, KickFactors
+from .external import GroundForce, NormalForce, Rub, Weight
+from .integrate import Damp, Drift, Kick, KickFactors, Predict
 from .model import MassSpring, Params, State
 from .sense import Centre, Sense, SenseGoal, SenseNodes
 from .spring import SpringForce
@@ -26,14 +26,31 @@ def step(model: MassSpring, params: Params, state: State, control: Tensor | None
         rest_length = Actuate.apply(model, rest_length, params.amplitude, control)
     ground = params.ground_height, params.ground_stiffness, params.ground_friction
     weight = Weight.apply(model, params.mass, params.gravity)
-    for stage in model.stages:
-        spring_force = SpringForce.apply(model, position, velocity, params.stiffness, params.damping, rest_length)
-        ground_force = GroundForce.apply(model, position, velocity, *ground)
-        decay, impulse = KickFactors.apply(model, params.drag, params.mass, stage.kick, stage.damp, model.free)
-        velocity = Kick.apply(model, velocity, spring_force + ground_force + weight, decay, impulse)
-        if stage.drift:
-            position = Drift.apply(model, position, velocity, stage.drift)
-    return State(position, velocity)
+
+    def pull(x: Any, v: Any) -> Any:
+        return SpringForce.apply(model, x, v, params.stiffness, params.damping, rest_length)
+
+    first, *second = [
+        (stage, *KickFactors.apply(model, params.drag, params.mass, stage.kick, stage.damp, model.free))
+        for stage in model.stages
+    ]
+    if not second:
+        stage, decay, impulse = first
+        force = pull(position, velocity) + GroundForce.apply(model, position, velocity, *ground) + weight
+        velocity = Kick.apply(model, velocity, force, decay, impulse)
+        return State(Drift.apply(model, position, velocity, stage.drift), velocity)
+
+    stage, decay, impulse = first
+    velocity = Rub.apply(model, position, velocity, params.mass, *ground, stage.kick)
+    damped = Damp.apply(model, velocity, decay)
+    force = pull(position, damped) + NormalForce.apply(model, position, *ground[:2]) + weight
+    velocity = Kick.apply(model, velocity, force, decay, impulse)
+    position = Drift.apply(model, position, velocity, stage.drift)
+    stage, decay, impulse = second[0]
+    predicted = Predict.apply(model, damped, velocity)
+    force = pull(position, predicted) + NormalForce.apply(model, position, *ground[:2]) + weight
+    velocity = Kick.apply(model, velocity, force, decay, impulse)
+    return State(position, Rub.apply(model, position, velocity, params.mass, *ground, stage.kick))
 
 
 def sense(model: MassSpring, state: State, pattern: Tensor) -> Any:

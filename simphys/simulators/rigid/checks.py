@@ -21,9 +21,10 @@ SLACK = 0.01
 def check_params(params: Arrays) -> None:
     """Raise UnphysicalValue for values that no body can have.
 
-    Masses and moments of inertia must be positive and finite, friction not negative, restitution between 0 and 1. SLACK
-    applies to the last two.
+    Masses, moments of inertia and transition rates must be positive and finite, friction not negative, restitution
+    between 0 and 1. SLACK applies to the last two.
     """
+    require_positive("rigid", params, {"joint_transition_rate": "rad/s or m/s"})
     units = {"mass": "kg", "inertia": "kg m^2"}
     require_positive("rigid", params, units, instead="To hold a body, name it in `fixed`")
     for name, most, constraint, bounds in (

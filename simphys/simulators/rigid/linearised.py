@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from simphys.numerics.dry_friction import PER_RIGHT_ANGLE
 from simphys.numerics.finite import finite
 from simphys.simulator import Array, Arrays
 
@@ -84,12 +85,15 @@ class LinearisedStart:
         return int(self._twists.shape[1])
 
     def permanent_terms(self) -> Iterator[Term]:
-        """Yield springs and the damping of joints."""
+        """Yield springs, and the damping of joints, which dry friction adds to most where they are at rest."""
         yield from self._springs()
         table = self.model.free_rows
         for joint, row in zip(table.joint.tolist(), self._joint_rates(table), strict=True):
             damping = self.params["joint_damping"][joint : joint + 1]
             yield Term(f"damping of joint {joint}", row[None], np.zeros(1), damping)
+            if self.model.joint_friction:
+                dry = PER_RIGHT_ANGLE * self.params["joint_dry_friction"] / self.params["joint_transition_rate"]
+                yield Term(f"dry friction of joint {joint}", row[None], np.zeros(1), dry[joint : joint + 1])
 
     def contact_groups(self) -> Iterator[ContactGroup]:
         """Yield contacts under the compliant law: each body with its nearest features to each plane, and each pair of

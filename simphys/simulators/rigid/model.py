@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from simphys.autograd import Tensor
+from simphys.autograd import Tensor, tensor
 from simphys.nn import Controller, Network
 from simphys.nn.network import NO_SHAPES
 from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
@@ -62,6 +62,10 @@ class Params(Record):
     """Weights of the output layer [1], [A, hidden]."""
     output_bias: Tensor
     """Biases of the output layer [1], [A]."""
+    joint_dry_friction: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Dry friction of each joint's free motion [N m] or [N], [J]; [0] without friction, like the next one."""
+    joint_transition_rate: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Rate [rad/s] or [m/s] within some of which dry friction changes its sign, [J]."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,8 @@ class RigidBodies(Model):
     """Compliant law: slip speed [m/s] at which friction reaches 1/sqrt(2) of its limit; below it, bodies creep."""
     joint_correction: float = 0.2
     """Fraction of a joint's position error that one step corrects (Baumgarte)."""
+    joint_friction: bool = False
+    """True if joints have dry friction."""
     controller: Controller | None = None
     """Controller that drives the motors; without one, the control of the step drives them."""
 
@@ -245,7 +251,7 @@ class RigidBodies(Model):
         return self.controller.network(senses=self.senses, outputs=len(self.motors))
 
     def param_shapes(self) -> Mapping[str, Shape]:
-        n, springs = self.bodies, len(self.springs)
+        n, springs, joints = self.bodies, len(self.springs), len(self.joints)
         return {
             "mass": (n,),
             "inertia": (n, self.spins),
@@ -257,9 +263,10 @@ class RigidBodies(Model):
             "spring_stiffness": (springs,),
             "spring_damping": (springs,),
             "spring_length": (springs,),
-            "joint_damping": (len(self.joints),),
+            "joint_damping": (joints,),
             "motor_strength": (len(self.motors),),
             **(self.network.shapes() if self.network else NO_SHAPES),
+            **dict.fromkeys(("joint_dry_friction", "joint_transition_rate"), (joints if self.joint_friction else 0,)),
         }
 
     def state_shapes(self) -> Mapping[str, Shape]:

@@ -28,6 +28,9 @@ from simphys.simulators.rigid.solids import fill_shapes
 
 Array = np.ndarray[Any, Any]
 
+TRANSITION_RATE = 0.1
+"""Transition rate of dry friction where none is given [rad/s] or [m/s]."""
+
 
 def build_model(config: Any) -> RigidBodies:
     """Return the model of a scene that is loaded and hence free of problems."""
@@ -47,8 +50,16 @@ def build_model(config: Any) -> RigidBodies:
         rest_speed=chosen.rest_speed,
         slip_speed=chosen.slip_speed,
         joint_correction=chosen.joint_correction,
+        joint_friction=_has_friction(config),
         controller=None if network is None else _controller(network, config.control.waves),
     )
+
+
+def _has_friction(config: Any) -> bool:
+    """Tell if dry friction of a joint is given, or unknown."""
+    unknown = {each.parameter for each in config.unknowns.values()}
+    given = [joint for joint in config.joints if (joint.dry_friction, joint.transition_rate) != (None, None)]
+    return bool(given) or not unknown.isdisjoint(("joint_dry_friction", "joint_transition_rate"))
 
 
 def build_fields(config: Any) -> Fields:
@@ -75,6 +86,10 @@ def build_fields(config: Any) -> Fields:
         "motor_strength": np.array(motors, float),
         **{name: np.zeros(0) for name in ("hidden_weight", "hidden_bias", "output_weight", "output_bias")},
     }
+    if _has_friction(config):
+        params["joint_dry_friction"] = np.array([joint.dry_friction or 0.0 for joint in joints], float)
+        rates = [joint.transition_rate or TRANSITION_RATE for joint in joints]
+        params["joint_transition_rate"] = np.array(rates, float)
     channels = len(motors)
     if controller is not None and motors:
         senses = n * (dim * (dim + 1) + spins) + dim

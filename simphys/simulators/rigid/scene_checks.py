@@ -151,6 +151,10 @@ def _check_joint(key: Key, joint: JointSection, dim: int) -> Iterator[Problem]:
         yield from _check_axes((*key, "anchor"), joint.anchor, dim)
     if joint.motor is not None and joint.kind == "fixed":
         yield _problem((*key, "motor"), "a fixed joint has no free motion to drive", joint.motor, "Remove the motor.")
+    for name in ("dry_friction", "transition_rate"):
+        given = getattr(joint, name)
+        if given is not None and joint.kind == "fixed":
+            yield _problem((*key, name), "a fixed joint has no free motion that rubs", given, f"Remove {name}.")
     if joint.kind == "prismatic" or (joint.kind == "revolute" and dim == 3):
         if joint.axis is None:
             yield _problem((*key, "axis"), f"a {joint.kind} joint needs an axis", NOTHING, "Give a direction.")

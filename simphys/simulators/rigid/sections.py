@@ -99,6 +99,9 @@ class JointSection(Section):
     revolute: rotation about the anchor [m], in space about the axis [1] through it. prismatic: a slides along the axis;
     the default anchor is the centre of a. fixed: no relative motion. damping [N m s] or [kg/s]: of the free motion.
     motor [N m or N]: torque or force on a for a control of 1; without it, the joint has no motor.
+    dry_friction [N m] or [N]: Coulomb's, as the torque or force (2/pi) dry_friction atan(rate / transition_rate)
+    against the free motion. transition_rate [rad/s] or [m/s]: within some of it, dry friction changes its sign; 0.1 by
+    default. Unknowns name them joint_dry_friction and joint_transition_rate.
     """
 
     kind: Literal["revolute", "prismatic", "fixed"]
@@ -108,6 +111,8 @@ class JointSection(Section):
     axis: Vector | None = None
     damping: NonNegative = 0.0
     motor: float | None = None
+    dry_friction: NonNegative | None = None
+    transition_rate: Positive | None = None
 
 
 class SpringSection(Section):

@@ -8,7 +8,9 @@ k = x.K x [1/s^2] and c = x.C x [1/s], z^2 - (2 - h c - h^2 k) z + 1 - h c = 0. 
 
 is positive definite. For one spring-damper h^2 k W + 2 h c W < 4, for damping alone h c W < 2. W [1/kg] is the change
 of the relative speed of its ends by a unit impulse: 1/m_a + 1/m_b plus the contribution of their arms. This is exact
-for springs and joints at the start; the limit changes as bodies rotate. The compliant law adds limits for
+for springs and joints at the start; the limit changes as bodies rotate. Dry friction F of a joint with the transition
+rate w damps it at rest with c = 2 F / (pi w); beyond its limit, a joint at rest trembles. The compliant law adds limits
+for
 
     rest        h^2 k W + 2 h N c W < 4     with the body's own weight N: each body alone, on its contacts with a plane,
     friction    2 h mu N W / v_s < 4        and everything that touches planes at the start, together
@@ -54,7 +56,11 @@ def step_limits(model: RigidBodies, params: Arrays, state: Arrays) -> tuple[Step
     The tangent of a step at the start sees none of those, and the derivatives of impacts instead.
     """
     limit, limiting = largest_stable_dt(model, params, state)
-    other = "raise simulator.slip_speed" if limiting.startswith("friction") else "soften or damp less what limits it"
+    other = "soften or damp less what limits it"
+    if limiting.startswith("friction"):
+        other = "raise simulator.slip_speed"
+    elif limiting.startswith("dry"):
+        other = "raise its transition_rate"
     return (StepLimit(limit, f"the {limiting}", other),) if limiting else ()
 
 

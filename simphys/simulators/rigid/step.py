@@ -147,7 +147,10 @@ def sum_forces(
         wrenches += [SpringWrench.apply(model, *SpringDamper.apply(model, *state.tensors(), *spring_params))]
     if len(model.free_rows.a):
         action = compute_actions(model, params, state, control)
-        joint_params = (action, params.motor_strength, params.joint_damping)
+        friction = params.joint_dry_friction, params.joint_transition_rate
+        if not model.joint_friction:
+            friction = zeros(len(model.joints)), zeros(len(model.joints)) + 1.0
+        joint_params = (action, params.motor_strength, params.joint_damping, *friction)
         wrenches += [JointWrench.apply(model, *JointForce.apply(model, *state.tensors(), *joint_params))]
     return functools.reduce(operator.add, wrenches) if wrenches else zeros(model.bodies, model.freedoms)
 

@@ -47,7 +47,7 @@ def test_parameters_state_and_sub_steps_have_statements(tmp_path: Path) -> None:
     for name in ("stiffness", "mass", "drag", "gravity", "position", "velocity"):
         for way in ("nested = fused", "binomial = stored", "adjoint = finite difference", "tangent = adjoint"):
             assert f"{name}: {way}" in names
-    for sub_step in ("SpringForce", "GroundForce", "Weight", "KickFactors", "Kick", "Drift"):
+    for sub_step in ("SpringForce", "NormalForce", "Rub", "Weight", "KickFactors", "Damp", "Kick", "Drift", "Predict"):
         for way in ("adjoint = finite difference", "tangent = adjoint"):
             assert f"{sub_step}: {way}" in names
 

@@ -26,12 +26,22 @@ def simulate(model: MassSpring, inputs: Inputs, steps: int) -> tuple[np.ndarray,
             x = x + model.dt * v
         else:
             half = model.dt / 2
-            v = free * (np.exp(-drag * half) * v + half * forces(model, inputs, x, v) / mass)
+            smooth = {**inputs, "ground_friction": 0 * inputs["ground_friction"]}
+            damped = free * np.exp(-drag * half) * rub(inputs, x, v, half)
+            v = damped + free * half * forces(model, smooth, x, damped) / mass
             x = x + model.dt * v
-            v = free * np.exp(-drag * half) * (v + half * forces(model, inputs, x, v) / mass)
+            v = free * np.exp(-drag * half) * (v + half * forces(model, smooth, x, 2 * v - damped) / mass)
+            v = rub(inputs, x, v, half)
         xs.append(x)
         vs.append(v)
     return np.array(xs), np.array(vs)
+
+
+def rub(inputs: Inputs, x: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
+    """Velocity after friction with the ground for a time at this depth."""
+    normal = inputs["ground_stiffness"] * np.maximum(inputs["ground_height"] - x[:, -1:], 0)
+    slower = np.exp(-inputs["ground_friction"] * normal / inputs["mass"][:, None] * time)
+    return np.hstack([slower * v[:, :-1], v[:, -1:]])
 
 
 def forces(model: MassSpring, inputs: Inputs, x: np.ndarray, v: np.ndarray) -> np.ndarray:

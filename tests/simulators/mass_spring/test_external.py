@@ -10,7 +10,7 @@ import pytest
 from simphys.autograd import Tensor
 from simphys.autograd.compose.functional import jacobian
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.simulators.mass_spring.external import GroundForce, Weight
+from simphys.simulators.mass_spring.external import GroundForce, NormalForce, Rub, Weight
 from simphys.simulators.mass_spring.model import MassSpring, Params, State
 
 from ...helpers.rounding import assert_equal_but_for_rounding
@@ -61,3 +61,30 @@ def test_without_stiffness_there_is_no_ground() -> None:
     model, params, state = system(2, ground=0.0)
     weight = params.mass.data[:, None] * params.gravity.data
     np.testing.assert_array_equal(force_of(model)(*inputs_of(params, state)).data, weight)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_friction_for_a_time_and_the_normal_force_have_the_right_jacobians(dim: int) -> None:
+    model, params, state = system(dim)
+    x, v, m, _, *ground = inputs_of(params, state)
+
+    def rub(*inputs: Tensor) -> Tensor:
+        rubbed: Tensor = Rub.apply(model, *inputs, 0.3)
+        return rubbed
+
+    def push(*inputs: Tensor) -> Tensor:
+        normal: Tensor = NormalForce.apply(model, *inputs)
+        return normal
+
+    for function, inputs in ((rub, (x, v, m, *ground)), (push, (x, *ground[:2]))):
+        gradcheck(function, inputs, tolerance=1e-7)
+        dot_product_test(function, inputs, tolerance=1e-13)
+
+
+def test_friction_for_a_time_is_the_exact_slowing_down_at_a_depth() -> None:
+    model, params, state = system(3)
+    x, v, m, _, *ground = inputs_of(params, state)
+    normal = 40.0 * np.maximum(0.1 - x.data[:, -1:], 0)
+    slower = np.exp(-0.2 * normal / m.data[:, None] * 0.3) * v.data
+    slower[:, -1] = v.data[:, -1]
+    assert_equal_but_for_rounding(Rub.apply(model, x, v, m, *ground, 0.3).data, slower)

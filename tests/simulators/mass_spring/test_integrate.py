@@ -10,7 +10,7 @@ import pytest
 from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.numerics.splitting import Stage
-from simphys.simulators.mass_spring.integrate import Drift, Kick, KickFactors
+from simphys.simulators.mass_spring.integrate import Damp, Drift, Kick, KickFactors, Predict
 from simphys.simulators.mass_spring.model import MassSpring
 
 from ...helpers.rounding import assert_equal_but_for_rounding
@@ -38,6 +38,21 @@ def test_every_element_of_the_jacobian_is_right(dim: int, stage: Stage) -> None:
     model, inputs = inputs_of(dim)
     gradcheck(integrate(model, stage), inputs, tolerance=1e-7)
     dot_product_test(integrate(model, stage), inputs, tolerance=1e-13)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_the_predicted_velocity_is_that_after_twice_the_kick(dim: int) -> None:
+    model, (_, v, f, m, drag) = inputs_of(dim)
+
+    def predict(v: Tensor, f: Tensor, m: Tensor, drag: Tensor) -> Tensor:
+        decay, impulse = KickFactors.apply(model, drag, m, 0.15, 0.0, model.free)
+        return Predict.apply(model, Damp.apply(model, v, decay), Kick.apply(model, v, f, decay, impulse))
+
+    expected = np.exp(-0.15 * drag.data)[:, None] * v.data + 0.3 * f.data / m.data[:, None]
+    expected[model.pinned] = 0
+    assert_equal_but_for_rounding(predict(v, f, m, drag).data, expected, ulps=16)
+    gradcheck(predict, (v, f, m, drag), tolerance=1e-7)
+    dot_product_test(predict, (v, f, m, drag), tolerance=1e-13)
 
 
 def test_the_velocity_is_kicked_and_the_position_drifts_by_the_new_velocity() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
 from simphys.autograd import no_grad, tensor
 from simphys.rollout import rollout
@@ -65,19 +66,44 @@ def test_the_error_falls_with_the_integrators_order(integrator: str, order: int)
     assert ratios == pytest.approx([2.0**order] * 2, rel=0.05)
 
 
-def test_velocity_verlet_stays_of_second_order_with_drag() -> None:
-    """Exact solution for unit mass, stiffness 25 and drag c: x(t) = exp(-c t / 2) (cos w t + c / (2 w) sin w t)."""
-    drag, end = 1.5, 2.0
-    frequency = math.sqrt(25.0 - drag**2 / 4)
-    swing = math.cos(frequency * end) + drag / (2 * frequency) * math.sin(frequency * end)
-    exact = 1.5 + 0.1 * math.exp(-drag * end / 2) * swing
+def measure_order(errors: list[float]) -> list[float]:
+    """Slopes of errors that belong to time steps each half as long as the one before."""
+    return [math.log2(coarse / fine) for coarse, fine in itertools.pairwise(errors)]
+
+
+@pytest.mark.parametrize(("damping", "drag"), [(1.5, 0.0), (0.0, 1.5), (0.9, 0.6), (8.0, 4.0)])
+def test_velocity_verlet_stays_of_second_order_with_dashpots_and_drag(damping: float, drag: float) -> None:
+    """The displacement and speed of a damped oscillator, of unit mass and stiffness 25, are exp(A t) of the start."""
+    end = 2.0
+    exact = expm(end * np.array([[0.0, 1.0], [-25.0, -damping - drag]])) @ [0.1, 0.0]
     errors = []
     for steps in (200, 400, 800):
-        model, params, state = oscillator(integrator="velocity_verlet", dt=end / steps)
-        params = params.replace(drag=tensor(np.full(model.nodes, drag)))
-        x, _ = run((model, params, state), steps)
-        errors.append(abs(x[-1, 0, 0] - exact))
-    assert [coarse / fine for coarse, fine in itertools.pairwise(errors)] == pytest.approx([4.0] * 2, rel=0.05)
+        x, v = run(oscillator(integrator="velocity_verlet", dt=end / steps, damping=damping, drag=drag), steps)
+        errors.append([abs(x[-1, 0, 0] - 1.5 - exact[0]), abs(v[-1, 0, 0] - exact[1])])
+    for each in zip(*errors, strict=True):
+        assert measure_order(list(each)) == pytest.approx([2.0] * 2, abs=0.1)
+
+
+def falling(steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """A node that falls on the ground, a spring, and slides while it rubs, for half a second."""
+    ground = {"ground_stiffness": 40.0, "ground_friction": 0.3, "ground_height": 0.0}
+    options: dict[str, Any] = {"velocity": [[1.0, 0.0]], "gravity": [0.0, -10.0], "integrator": "velocity_verlet"}
+    return run(springs_only([], [[0.0, -0.05]], dt=0.5 / steps, **options | ground), steps)
+
+
+def test_friction_with_the_ground_is_of_second_order_with_velocity_verlet() -> None:
+    """Of a node with dv_x/dt = -mu k p v_x, v_x = exp(-mu k int p dt), at the depth p = g/k + (p_0 - g/k) cos(w t)."""
+    w, still, end = math.sqrt(40.0), 10.0 / 40.0, 0.5
+    exact = math.exp(-0.3 * 40.0 * (still * end + (0.05 - still) * math.sin(w * end) / w))
+    errors = [abs(falling(steps)[1][-1, 0, 0] - exact) for steps in (20, 40, 80)]
+    assert measure_order(errors) == pytest.approx([2.0] * 2, abs=0.1)
+
+
+def test_strong_friction_with_the_ground_stops_a_node_without_a_blow_up() -> None:
+    ground = {"ground_stiffness": 1000.0, "ground_friction": 1e3, "ground_height": 0.01}
+    options: dict[str, Any] = {"velocity": [[1.0, 0.0]], "gravity": [0.0, -10.0], "integrator": "velocity_verlet"}
+    x, v = run(springs_only([], [[0.0, 0.0]], dt=0.05, **options | ground), 20)
+    assert abs(v[1:, 0, 0]).max() < 1e-100 and abs(x[-1, 0]).max() < 1e-12
 
 
 @BOTH

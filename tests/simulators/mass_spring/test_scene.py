@@ -49,7 +49,7 @@ def test_defaults_describe_resting_unit_masses_and_unstretched_springs() -> None
     assert model.ends.tolist() == TRIANGLE["springs"]
     assert model.ends.dtype == np.int32
     assert model.pinned.tolist() == [False] * 3
-    assert (model.dim, model.dt, model.integrator) == (2, 1e-3, "semi_implicit_euler")
+    assert (model.dim, model.dt, model.integrator) == (2, 1e-3, "velocity_verlet")
 
 
 @pytest.mark.parametrize(

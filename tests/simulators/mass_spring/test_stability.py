@@ -68,19 +68,25 @@ def forces(system: System, x: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def excursion(system: System, dt: float, steps: int = 1500) -> float:
     """Largest displacement of the nodes, relative to an initial disturbance of 1e-9 m."""
-    whole = [(dt, 0.0, dt)]
-    halves = [(dt / 2, 0.0, dt), (dt / 2, dt / 2, 0.0)]
-    stages = whole if system.model.integrator == "semi_implicit_euler" else halves
     free = ~system.model.pinned[:, None]
     start = system.fields.state["position"]
     rest = forces(system, start, np.zeros_like(start))
     x = start + 1e-9 * free * np.random.default_rng(1).standard_normal(start.shape)
     v = np.zeros_like(x)
+    mass, drag = system.fields.params["mass"][:, None], system.fields.params["drag"][:, None]
+
+    def accelerate(v: np.ndarray) -> np.ndarray:
+        return free * (forces(system, x, v) - rest) / mass
+
     for _ in range(steps):
-        for kick, fade, drift in stages:
-            decay, late = (np.exp(-time * system.fields.params["drag"])[:, None] for time in (kick, fade))
-            v = free * (decay * v + late * kick * (forces(system, x, v) - rest) / system.fields.params["mass"][:, None])
-            x = x + drift * v
+        if system.model.integrator == "semi_implicit_euler":
+            v = np.exp(-drag * dt) * v + dt * accelerate(v)
+            x = x + dt * v
+        else:
+            v = np.exp(-drag * dt / 2) * v
+            half = v + dt / 2 * accelerate(v)
+            x = x + dt * half
+            v = np.exp(-drag * dt / 2) * (half + dt / 2 * accelerate(2 * half - v))
         if not np.abs(x - start).max() < 1e-3:
             return np.inf
     return float(np.abs(x - start).max() / 1e-9)
@@ -119,9 +125,54 @@ def test_motion_is_bounded_just_below_the_limit_and_blows_up_just_above(integrat
     assert excursion(system, 1.01 * dt) == np.inf
 
 
-def test_the_limit_of_velocity_verlet_holds_with_the_strongest_dashpots() -> None:
+@pytest.mark.parametrize("damping", [3.0, 30.0])
+def test_strong_dashpots_limit_velocity_verlet_sharply(damping: float) -> None:
+    """There is no overshoot: the velocity grows without a change of sign."""
+    system = sheet("velocity_verlet", damping=damping)
+    dt = limit(system)
+    assert excursion(system, 0.99 * dt) < 1e3
+    assert excursion(system, 1.01 * dt) == np.inf
+
+
+def test_a_step_just_below_the_limit_of_strong_dashpots_is_taken_and_one_just_above_is_refused() -> None:
     system = sheet("velocity_verlet", damping=30.0)
-    assert excursion(system, 0.99 * limit(system)) < 1e3
+    dt = limit(system)
+    system.require_stable(0.999 * dt)
+    with pytest.raises(InputError, match="by dashpots"):
+        system.require_stable(1.001 * dt)
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.5, 2.0, 3.9, 4.1, 8.0])
+def test_one_damped_mass_meets_the_closed_form_of_velocity_verlet(damping: float) -> None:
+    """A step is stable while h C <= 2 and h^2 K <= 3 + (1 - h C)^2; here K = 8."""
+    anchor = {"node": 0, "point": [0.0], "stiffness": 8.0, "damping": damping}
+    system = scene({"position": [[1.0]], "anchors": [anchor]}, "velocity_verlet")
+    steps = np.geomspace(0.1, 2.0, 100_001)
+    unstable = (steps * damping > 2) | (8.0 * steps**2 > 3 + (1 - steps * damping) ** 2)
+    assert limit(system) == pytest.approx(steps[np.argmax(unstable)], rel=3e-4)
+
+
+def test_no_stiffness_and_damping_within_the_bounds_of_velocity_verlet_let_a_motion_grow() -> None:
+    """Random symmetric K and C that share no eigenvectors, with uneven drag: of K <= 3 and C <= 2, or K + 2 C <= 4."""
+    random = np.random.default_rng(0)
+
+    def draw(n: int, largest: float) -> np.ndarray:
+        factor = random.standard_normal((n, random.integers(1, n + 1)))
+        product = factor @ factor.T
+        return product * largest / np.linalg.eigvalsh(product)[-1]
+
+    growth = []
+    for trial in range(2000):
+        n, damping = int(random.integers(2, 5)), random.choice([1.0, random.random()]) * 1.999
+        K, C = draw(n, 2.999 if trial % 2 else 4 - 2 * damping), draw(n, damping)
+        decay = np.diag(np.exp(-random.exponential(size=n) * random.choice([0.0, 0.1, 1.0])))
+        x, v = np.split(np.eye(2 * n), 2)
+        w = decay @ v
+        half = w - (K @ x + C @ w) / 2
+        after = x + half
+        step = np.vstack([after, decay @ (half - (K @ after + C @ (2 * half - w)) / 2)])
+        growth.append(np.abs(np.linalg.eigvals(step)).max())
+    assert max(growth) < 1 + 1e-6  # eigenvalues of rank 0 are double, so rounded to 1e-8
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)

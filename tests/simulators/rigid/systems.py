@@ -31,6 +31,7 @@ def system(model: RigidBodies, *, seed: int = 0, state: dict[str, Any] | None = 
     values["contact_damping"] *= 0.1
     values["spring_stiffness"] *= 20
     values["joint_damping"] *= 0.02
+    values["joint_dry_friction"] *= 0.2
     for name in ("hidden_weight", "hidden_bias", "output_weight", "output_bias"):
         values[name] = random.normal(0, 0.5, shapes[name])
     values["orientation"] = np.zeros(shapes["orientation"])
@@ -74,7 +75,7 @@ def tumbling_in_space(law: str = "impulse", *, dt: float = 0.01) -> System:
 def chain(dim: int = 2, *, dt: float = 0.01, controlled: bool = False) -> System:
     """Links on a revolute, a prismatic and a fixed joint in a row; a spring holds the last.
 
-    The control, or a network, drives the first two joints.
+    The control drives the first two joints, which rub, or a network does, and they do not.
     """
     zero, along = (0.0,) * dim, (0.2,) + (0.0,) * (dim - 1)
     back = (-0.2,) + (0.0,) * (dim - 1)
@@ -87,7 +88,8 @@ def chain(dim: int = 2, *, dt: float = 0.01, controlled: bool = False) -> System
     )
     springs = (Spring(2, WORLD, along, (1.0, -0.5, 0.3)[:dim]), Spring(0, 2, along, zero))
     controller = Controller(waves=3, hidden=4, goal=(1.0, -0.5, 0.3)[:dim], scale=0.3) if controlled else None
-    model = RigidBodies(dim, dt, ((), (), ()), joints=joints, springs=springs, sweeps=8, controller=controller)
+    options: dict[str, Any] = {"joint_friction": not controlled, "controller": controller}
+    model = RigidBodies(dim, dt, ((), (), ()), joints=joints, springs=springs, sweeps=8, **options)
     steps = np.zeros((3, dim))
     steps[:, 0] = (0.2, 0.6, 1.0)
     state = {"position": steps, "velocity": 0.1 * steps[::-1], "angular_velocity": 0.2}

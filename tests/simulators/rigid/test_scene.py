@@ -101,6 +101,22 @@ def test_anchors_and_axes_of_the_world_are_seen_from_both_bodies() -> None:
     assert scene.params.motor_strength.data == [4.0] and scene.model.control_shape() == (1,)
 
 
+def test_joints_have_dry_friction_where_it_is_given_or_unknown() -> None:
+    joints = [
+        {**JOINT, "dry_friction": 0.3},
+        {"kind": "prismatic", "a": 1, "axis": [3.0, 0.0], "transition_rate": 0.02},
+    ]
+    scene = build_scene(from_dict(sections(joints=joints)))
+    assert scene.model.joint_friction
+    assert scene.params.joint_dry_friction.data.tolist() == [0.3, 0.0]
+    assert scene.params.joint_transition_rate.data.tolist() == [0.1, 0.02]
+    assert not build_scene(from_dict(sections(joints=[JOINT]))).model.joint_friction
+    unknowns = {"rubbing": {"parameter": "joint_dry_friction", "start": 0.2, "transform": "log"}}
+    loss = {"terms": [{"kind": "final_state", "nodes": [1], "target": [3.0, 0.1]}]}
+    found = build_scene(from_dict(sections(joints=[JOINT], unknowns=unknowns, loss=loss)))
+    assert found.model.joint_friction and found.params.joint_dry_friction.shape == (1,)
+
+
 def test_joints_in_space_have_no_error_at_the_start() -> None:
     """Joint rows have no error at the start: nothing moves without forces."""
     axis = [0.0, 0.6, 0.8]
@@ -165,6 +181,12 @@ def test_a_rotation_vector_is_a_quaternion() -> None:
         (sections(joints=[{"kind": "prismatic", "a": 0}]), "joints.0.axis: a prismatic joint needs an axis"),
         (sections(joints=[{**JOINT, "axis": [1.0, 0.0]}]), "joints.0.axis: a revolute joint in 2-D has no axis"),
         (sections(joints=[{**JOINT, "kind": "fixed", "motor": 1.0}]), "joints.0.motor: a fixed joint has no free"),
+        (
+            sections(joints=[{**JOINT, "kind": "fixed", "dry_friction": 1.0}]),
+            "joints.0.dry_friction: a fixed joint has no free motion that rubs; found 1.0. Remove dry_friction.",
+        ),
+        (sections(joints=[{**JOINT, "dry_friction": -1.0}]), "joints.0.dry_friction: must be at least 0"),
+        (sections(joints=[{**JOINT, "transition_rate": 0.0}]), "joints.0.transition_rate: must be greater than 0"),
         (
             sections(springs=[{"a": 0, "b": 0, "anchor_a": [0.0, 0.0], "anchor_b": [1.0, 0.0], "stiffness": 1.0}]),
             "springs.0.b: must differ from a",

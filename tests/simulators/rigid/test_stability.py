@@ -113,6 +113,16 @@ def test_damped_joints_are_stable_up_to_the_limit_and_not_beyond() -> None:
         assert largest_motion(system_, BELOW, "velocity") < 10 and largest_motion(system_, ABOVE, "velocity") > 1e3
 
 
+def test_dry_friction_damps_a_joint_at_rest_most_and_limits_the_step() -> None:
+    model, params, state = hinge(0.0)
+    dry = {"joint_dry_friction": tensor([0.2, 0.0]), "joint_transition_rate": tensor([0.02, 0.1])}
+    rubbing = replace(model, joint_friction=True), params.replace(**dry), state
+    slope, inertia = 2 * 0.2 / (np.pi * 0.02), 0.03 + 0.01 + 1.5 * 0.3**2
+    assert limit(*rubbing) == (pytest.approx(2 / slope * inertia, rel=1e-5), "dry friction of joint 0")
+    with pytest.raises(InputError, match=r"dry friction of joint 0.*raise its transition_rate"):
+        require_stable(replace(rubbing[0], dt=0.1), *rubbing[1:])
+
+
 @pytest.mark.parametrize("damping", [1e300, 1.7e308])
 def test_a_damping_that_no_step_is_small_enough_for_ends_the_search(damping: float) -> None:
     assert limit(*hinge(damping))[0] < 1e-290

@@ -2,24 +2,19 @@
 
     f_i = t_i - t_{i+1} - a_i |v_i| v_i,   t_i = -(2 / pi) F_i atan((v_i - v_{i-1}) / w_i),   v_{-1} = t_n = 0     [N m]
 
-v rate [rad/s], F dry friction [N m], w transition rate [rad/s], a drag [N m s^2/rad^2]. Dry friction is Coulomb's,
--F sign(turn), except for rates within some w, where it changes its sign: a joint at rest is damped by 2 F / (pi w), and
-creeps under a torque below F rather than sticks. The air holds a link as if its upper joint were at rest. Adjoint, for
-y = adj_f: with z_i = y_i - y_{i-1}, the adjoint of t_i, and q_i = (2 / pi) F_i / (w_i^2 + turn_i^2) z_i,
+v rate [rad/s], F dry friction [N m], w transition rate [rad/s], a drag [N m s^2/rad^2]; numerics/dry_friction.py tells
+about t. The air holds a link as if its upper joint were at rest. Adjoint, for y = adj_f: with z_i = y_i - y_{i-1}, the
+adjoint of t_i, from which those of F, w and of the turn v_i - v_{i-1} follow,
 
-    adj_F_i = t_i z_i / F_i     adj_w_i = turn_i q_i     adj_a_i = -|v_i| v_i y_i
-    adj_v_i = -w_i q_i + w_{i+1} q_{i+1} - 2 a_i |v_i| y_i
+    adj_a_i = -|v_i| v_i y_i     adj_v_i = adj_turn_i - adj_turn_{i+1} - 2 a_i |v_i| y_i
 
 `braked_rate` is the rate v after the friction of a time k, which begins with momenta p: M(x) v = p + k f(v). Newton's
 method finds it as in midpoint.py, from M(x) v = p on, and its adjoint follows likewise from the implicit function
 theorem for R = p + k f(v) - M(x) v = 0, with K = -dR/dv.
-Source of the smooth sign: Andersson, Soderberg, Bjorklund, Friction models for sliding dry, boundary and mixed
-lubricated contacts, Tribology International 40 (2007), section 2.
 """
 
-import numpy as np
-
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.dry_friction import adj_rub, jvp_rub, rub
 from simphys.numerics.element import element
 from simphys.substep import per_element
 
@@ -28,25 +23,6 @@ from .loads import take_previous
 from .momentum import INERTIA
 from .newton import ITERATING, MAX_CORRECTIONS, correct, refuse_unconverged
 from .pairs import adj_multiply, assemble, jvp_multiply
-
-PER_RIGHT_ANGLE = 2 / np.pi
-
-
-@element
-def rub(F, w, turn):
-    return -PER_RIGHT_ANGLE * F * ti.atan2(turn, w)
-
-
-@rub.adjoint
-def adj_rub(F, w, turn, y):
-    q = PER_RIGHT_ANGLE * F / (w * w + turn * turn) * y
-    return -PER_RIGHT_ANGLE * ti.atan2(turn, w) * y, turn * q, -w * q
-
-
-@rub.tangent
-def jvp_rub(F, w, turn, dF, dw, dturn):
-    q = PER_RIGHT_ANGLE * F / (w * w + turn * turn)
-    return -PER_RIGHT_ANGLE * ti.atan2(turn, w) * dF + q * (turn * dw - w * dturn)
 
 
 @element

@@ -109,6 +109,45 @@ def test_a_block_slides_along_its_axis_alone(dim: int) -> None:
     np.testing.assert_allclose(w[1:], 0, atol=1e-12)
 
 
+@pytest.mark.parametrize("dim", [2, 3])
+def test_dry_friction_stops_a_hinge_and_a_slide_at_a_constant_rate(dim: int) -> None:
+    """A rod turns on a hinge at its end until w J / F, with J its inertia there, and a block slides until v m / F."""
+    axis, none = (0.0, 1.0, 0.0)[:dim], (0.0,) * dim
+    hinge = Joint("revolute", 0, WORLD, (-0.5, *none[1:]), none, axis=None if dim == 2 else (0.0, 0.0, 1.0))
+    joints = (hinge, Joint("prismatic", 1, WORLD, none, none, axis=axis))
+    model = RigidBodies(dim, 0.002, ((), ()), joints=joints, joint_friction=True)
+    own = np.full((2, model.spins), 2.0 / 12)
+    dry: dict[str, Any] = {"joint_dry_friction": [0.8, 3.0], "joint_transition_rate": [4e-3, 4e-3]}
+    params = make_params(model, mass=[2.0, 1.5], inertia=own, **dry)
+    spin, speed, J = 1.2, 1.6, 2.0 / 12 + 2.0 * 0.5**2
+    turning = np.zeros((2, model.spins))
+    turning[0, -1] = spin
+    place = np.array([[0.5, *none[1:]], none])
+    velocity = np.array([[0.0, spin * 0.5, 0.0][:dim], speed * np.array(axis)])
+    state = make_state(model, position=place, velocity=velocity, angular_velocity=turning)
+    x, _, v, w = run(model, params, state, 600)
+    t = 0.002 * np.arange(601)
+    for rate, begun, slowing in ((w[:, 0, -1], spin, 0.8 / J), (v[:, 1] @ np.array(axis), speed, 3.0 / 1.5)):
+        coulomb = np.maximum(0.0, begun - slowing * t)
+        np.testing.assert_allclose(rate, coulomb, rtol=0, atol=0.02 * begun)
+        assert t[np.argmax(rate < 0.05 * begun)] == pytest.approx(0.95 * begun / slowing, rel=0.01)
+        assert abs(rate[-1]) < 1e-3 * begun
+    assert x[-1, 1] @ np.array(axis) == pytest.approx(speed**2 / (2 * 3.0 / 1.5), rel=0.01)
+
+
+def test_the_angle_at_which_dry_friction_stops_a_hinge_has_the_derivative_of_the_closed_form() -> None:
+    """A flywheel turns by w^2 J / 2 F in all, so that a fit finds F: the derivative is -w^2 J / 2 F^2."""
+    joint = Joint("revolute", 0, WORLD, (0.0, 0.0), (0.0, 0.0))
+    model = RigidBodies(2, 0.001, ((),), joints=(joint,), joint_friction=True)
+    dry = tensor([0.5], requires_grad=True)
+    params = make_params(model, mass=[1.0], inertia=[[0.2]], joint_transition_rate=[2e-3])
+    start = make_state(model, angular_velocity=[[1.5]])
+    end = rollout(model, params.replace(joint_dry_friction=dry), start, steps=800, keep="final").final.orientation
+    end.sum().backward()
+    assert end.data[0, 0] == pytest.approx(1.5**2 * 0.2 / (2 * 0.5), rel=0.01)
+    assert dry.grad is not None and dry.grad.data[0] == pytest.approx(-(1.5**2) * 0.2 / (2 * 0.5**2), rel=0.01)
+
+
 def chain(dim: int) -> tuple[RigidBodies, Params, State]:
     """Return four free bodies in a row, 0.4 m apart, with a fixed joint, a slide and a hinge; they move as one."""
     end, begin = (0.2, *(0.0,) * (dim - 1)), (-0.2, *(0.0,) * (dim - 1))
