@@ -1,4 +1,4 @@
-"""The code blocks of docs/tutorials, docs/concepts.md and docs/fitting.md run in order, and print what is shown there."""
+"""The code blocks of docs/tutorials, docs/concepts.md and docs/fitting.md run in order, and print what is shown."""
 
 from __future__ import annotations
 
