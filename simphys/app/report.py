@@ -22,7 +22,6 @@ from simphys.assess import Criterion, worst
 from simphys.assess.before import judge_cheaply
 from simphys.autograd.errors import StorageError
 from simphys.autograd.kernels.compilation import compiled
-from simphys.experiment.observe import Observations
 from simphys.optimize.stages import Stage
 from simphys.runs.fit_text import HEADS, estimate_rows, last_if_worse
 from simphys.runs.reading import describe_readings, explains_nothing
@@ -166,18 +165,7 @@ def print_identification(fit: Identification) -> None:
     print_table(fit.scene.config.title or "Identified parameters", heads, rows, range(2, len(heads)))
     console = make_console()
     result = fit.result
-    units: dict[str, str] = {}
-    for part in fit.scene.parts:
-        seen, prefix = part.observations, f"{part.name}: " * bool(part.name)
-        if isinstance(seen, Observations):
-            units |= {f"{prefix}{channel.label}": channel.unit for channel in seen.channels}
-        elif seen is not None:
-            units[prefix + seen.field] = seen.unit
-    lines = [
-        f"{label}: RMSE {rmse:.4g} {units.get(label) or next(iter(units.values()))}".rstrip()
-        for label, rmse in fit.rmse.items()
-    ]
-    lines += [str(each) for each in fit.achieved]
+    lines = fit.describe_misfits()
     for each in fit.truth_errors:
         start, value = format_percent(each.start), format_percent(each.value)
         lines.append(f"{each.label}: relative error against the truth {start} -> {value}")

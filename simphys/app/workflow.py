@@ -18,6 +18,7 @@ from simphys.diagnose.device import verify_device
 from simphys.diagnose.faults import blow_ups_as_input_errors
 from simphys.experiment import batches
 from simphys.experiment.objective import SceneObjective
+from simphys.experiment.observe import Observations
 from simphys.experiment.scene import Scene, require_scene
 from simphys.experiment.shooting import close_gaps
 from simphys.optimize.mapping import Map
@@ -89,8 +90,23 @@ class Identification:
         return self.recording.folder
 
     def __repr__(self) -> str:
-        found = [str(each) for each in self.achieved]
-        return fit_text(self.scene.config.title or "", self.unknowns, self.result, self.rmse, found, self.verdict)
+        title, found = self.scene.config.title or "", self.describe_misfits()
+        return fit_text(title, self.unknowns, self.result, found, self.verdict)
+
+    def describe_misfits(self) -> list[str]:
+        """Describe the residuals of each channel, and the distances from targets, a line each, with their units."""
+        units: dict[str, str] = {}
+        for part in self.scene.parts:
+            seen, prefix = part.observations, f"{part.name}: " * bool(part.name)
+            if isinstance(seen, Observations):
+                units |= {f"{prefix}{channel.label}": channel.unit for channel in seen.channels}
+            elif seen is not None:
+                units[prefix + seen.field] = seen.unit
+        residuals = [
+            f"{label}: RMSE {rmse:.4g} {units.get(label) or next(iter(units.values()))}".rstrip()
+            for label, rmse in self.rmse.items()
+        ]
+        return residuals + [str(each) for each in self.achieved]
 
     def _repr_html_(self) -> str:
         return self.recording._repr_html_()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -63,11 +63,10 @@ def fit_text(
     title: str,
     unknowns: Sequence[Estimate],
     result: optimize.Result,
-    rmse: Mapping[str, float],
-    achieved: Sequence[str],
+    found: Sequence[str],
     verdict: str,
 ) -> str:
-    """Write a fit as text: its table, residuals, what it achieved, status, loss and verdict."""
+    """Write a fit as text: its table, what it found besides, line by line, status, loss and verdict."""
     found_rows = estimate_rows(unknowns)
     rows = [HEADS[: len(found_rows[0])], *found_rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -77,7 +76,6 @@ def fit_text(
         )
         for row in rows
     ]
-    found = [f"{label}: RMSE {value:.4g}" for label, value in rmse.items()] + list(achieved)
     end = "" if math.isnan(result.loss) else f", loss {result.loss:.6g} after {result.iterations} iterations"
     if (last := last_if_worse(result)) is not None:
         end += f" (of iteration {last.best}; the last had {last.loss:.6g})"

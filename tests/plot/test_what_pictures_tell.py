@@ -34,6 +34,9 @@ def test_a_slope_is_drawn_as_one_with_gravity_downwards() -> None:
     first, *others = grounds(figure)
     assert len(others) == 5
     assert np.ptp(first[:, 1]) > 0.2 and np.ptp(first[:, 0]) > 0.2
+    figure.draw_without_rendering()
+    (label,) = [text for text in figure.subfigs[0].texts if text.get_text() == "up [m]"]
+    assert label.get_window_extent().x0 > 0  # whole, although ticks such as -0.25 are wide
 
 
 def test_a_robot_stands_on_its_ground() -> None:

@@ -92,8 +92,7 @@ def draw_network(figure: Figure, motion: Motion, recording: Recording) -> None:
     panels[0, 0].xaxis.set_major_locator(MaxNLocator(ticks))  # shared by all panels
     for axes in panels[-1]:
         axes.set_xlabel(style.with_unit(across, motion.position_unit))
-    for axes in panels[:, 0]:
-        axes.set_ylabel(style.with_unit(up, motion.position_unit), labelpad=-1)  # within the subfigure
+    above.supylabel(style.with_unit(up, motion.position_unit), fontsize="medium")
     above.colorbar(colors, ax=panels, label=style.with_unit("speed", motion.velocity_unit), fraction=0.05)
     _draw_height(beneath.subplots(), motion, frames, style.body_names(recording).several, falls=_falls(scene))
 
