@@ -147,8 +147,9 @@ def hanging(tmp_path_factory: pytest.TempPathFactory) -> Recording:
 
 
 def labels(figure: Figure) -> list[str]:
-    """Axis labels, from the top panel to the lowest."""
-    return [text for axes in figure.axes for text in (axes.get_xlabel(), axes.get_ylabel()) if text]
+    """Axis labels, from the top panel to the lowest, and those that the panels of a part of the figure share."""
+    own = [text for axes in figure.axes for text in (axes.get_xlabel(), axes.get_ylabel()) if text]
+    return [*own, *[text for part in figure.subfigs for text in (part.get_supxlabel(), part.get_supylabel()) if text]]
 
 
 def titles(figure: Figure) -> list[str]:
