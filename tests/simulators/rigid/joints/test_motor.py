@@ -82,4 +82,4 @@ def test_a_motor_drives_along_its_axis_and_damping_and_friction_brake_the_free_m
     rubbing = 2 / np.pi * np.array([0.7 * np.arctan(3.0 / 1.5), 0.9 * np.arctan(2.0 / 4.0)])
     torque, force = 4.0 * 0.5 - 0.1 * 3.0 - rubbing[0], -8.0 - 0.2 * 2.0 - rubbing[1]
     expected = [[*(0 * unit), *(torque * of_turns)], [*(force * unit), *(0 * of_turns)]]
-    np.testing.assert_allclose(wrench, expected, rtol=0, atol=1e-6)
+    assert_equal_but_for_rounding(wrench, expected)
