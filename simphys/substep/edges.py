@@ -52,9 +52,8 @@ def edges(
     sources |= {p: Source("own", name) for p, name in (own or {}).items()}
     sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
     sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
-    made = Edges(func, sources, results={onto: next(iter(between))}, over=over, nodes=nodes)
-    made.take_unread(unread)
-    return declare(made)
+    results = {onto: next(iter(between))}
+    return declare(Edges(func, sources, results=results, over=over, nodes=nodes, unread=unread or {}))
 
 
 class Edges(LoopPattern):
@@ -73,9 +72,16 @@ class Edges(LoopPattern):
         results: Mapping[str, str | Shape],
         over: str,
         nodes: str,
+        unread: Mapping[str, tuple[str, str]],
     ) -> None:
         super().__init__(func, sources, results=results, over=over)
-        self.nodes = nodes
+        self.nodes, self.unread = nodes, unread
+        for name, (idle, other) in unread.items():
+            kinds = [self.sources[each].kind if each in self.sources else "" for each in (name, idle, other)]
+            if "" in kinds or kinds[1] != kinds[2] or idle == other:
+                constraint = "unread names a parameter, one that has no effect without it, and another of the same kind"
+                remedy = "Name parameters of the element function, the last two of one kind, such as `between`."
+                raise InputError(self.source, constraint, f"{name}: {(idle, other)}", remedy)
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         nodes = self.own_domain(inputs, kinds=("between",), name=self.nodes)

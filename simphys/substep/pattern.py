@@ -108,16 +108,6 @@ class Pattern(ABC):
     fixed_results: tuple[int, ...] = ()
     """Numbers of the results that no gradient flows to."""
 
-    def take_unread(self, unread: Mapping[str, tuple[str, str]] | None) -> None:
-        """Take `unread` from a declaration. Errors: InputError for parameters that cannot stand for each other."""
-        for name, (idle, other) in (unread or {}).items():
-            kinds = [self.sources[each].kind if each in self.sources else "" for each in (name, idle, other)]
-            if "" in kinds or kinds[1] != kinds[2] or idle == other:
-                constraint = "unread names a parameter, one that has no effect without it, and another of the same kind"
-                remedy = "Name parameters of the element function, the last two of one kind, such as `own`."
-                raise InputError(self.source, constraint, f"{name}: {(idle, other)}", remedy)
-        self.unread = dict(unread or {})
-
     @property
     def formula(self) -> str:
         """Names of the functions that it applies."""

@@ -33,7 +33,6 @@ def per_element(
     of_model: Mapping[str, str] | None = None,
     results: Mapping[str, str | Shape] | None = None,
     idle: Mapping[str, str] | None = None,
-    unread: Mapping[str, tuple[str, str]] | None = None,
 ) -> Any:
     """Declare a sub-step that applies an element function to each element of an index set.
 
@@ -51,8 +50,6 @@ def per_element(
       shape; "model.freedoms" is a vector of as many components as this attribute of the model says. By default there is
       one, named like the element function, of the shape of the first parameter.
     - `idle`: for a parameter, another one that is the result wherever the first is zero. An engine then leaves it out.
-    - `unread`: for a parameter, another one that has no effect wherever the first is zero, and a third one of the same
-      kind and shape, which an engine then takes in its place.
 
     Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
     """
@@ -63,7 +60,6 @@ def per_element(
     sources |= {p: Source("model", name) for p, name in (of_model or {}).items()}
     made = PerElement(func, sources, results=results, over=over)
     made.idle = idle or {}
-    made.take_unread(unread)
     return declare(made)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from benchmarks.fuzz.steps import bodies
 from benchmarks.fuzz.steps.checks import check, compare
 from benchmarks.fuzz.steps.draws import FAMILIES, TURNS, draw
 from benchmarks.fuzz.steps.world import PARAMS, STATE, World
+from simphys.autograd import runtime
 
 pytestmark = pytest.mark.usefixtures("verified_kernels")
 
@@ -22,6 +24,23 @@ PROGRAMS = int(os.environ.get("SIMPHYS_RANDOM_STEPS", "21"))
 def test_a_random_step_is_the_same_nested_and_generated(seed: int) -> None:
     """In one launch, in several, in a launch each step whose loops gather, and within a budget; derivatives, too."""
     assert not check(seed)
+
+
+def test_the_form_of_loops_is_chosen_anew_for_each_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the test above would compare a form with itself."""
+    case = draw(0)
+    case.trajectory()
+    control = None if case.control is None else case.control.data
+
+    def gathers() -> bool:
+        engine: Any = case.model.engine(
+            case.params.arrays(), control, batch=1, needs=frozenset(), deterministic=False, tangents=None
+        )
+        return bool(engine.make_plan().key.variant.gathers)
+
+    assert not gathers()
+    monkeypatch.setattr(runtime, "parallel", lambda work_us: True)
+    assert gathers()
 
 
 def test_draws_hold_all_kinds_of_steps() -> None:

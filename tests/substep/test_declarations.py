@@ -111,8 +111,8 @@ def test_results_are_named_and_have_the_shape_of_a_parameter() -> None:
 
 @pytest.mark.parametrize("unread", [{"k": ("x", "depth")}, {"depth": ("k", "x")}, {"k": ("x", "x")}])
 def test_an_unread_parameter_and_the_one_in_its_place_are_of_one_kind(unread: Any) -> None:
-    with pytest.raises(InputError, match=r"PerElement\(grow\): unread names a parameter, .* found"):
-        per_element(grow, over="cells", own=OWN, unread=unread)
+    with pytest.raises(InputError, match=r"Edges\(grow\): unread names a parameter, .* found"):
+        edges(grow, between={"x": "position"}, own={"k": "rate"}, onto="force", unread=unread)
 
 
 def test_arrays_of_an_index_set_have_one_length() -> None:

@@ -97,12 +97,8 @@ class GeneratedEngine(Engine):
 
     def make_plan(self, form: forms.Form | None = None) -> EnginePlan:
         """Make the plan of the form that suits the settings in force, or of another one that the step can have."""
-        zeros = self._find_zeros()
-        key = runtime.session(), self.members, self._own, self._alike, form, self._planned, zeros
-        if key not in self.recorded.chosen:
-            found = choose(self.recorded, members=self.members, own=self._own, alike=self._alike, form=form)
-            self.recorded.chosen[key] = self.recorded.plan(*found, needs=self._planned, zeros=zeros)
-        return self.recorded.chosen[key]
+        chosen = choose(self.recorded, members=self.members, own=self._own, alike=self._alike, form=form)
+        return self.recorded.plan(*chosen, needs=self._planned, zeros=self._find_zeros())
 
     def _find_zeros(self) -> frozenset[str]:
         """Find the parameters that are zero, and whose adjoint and tangent nobody wants."""

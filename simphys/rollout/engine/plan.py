@@ -58,8 +58,6 @@ class Recorded:
     prologue: Prologue
     program: Program
     plans: dict[Key, EnginePlan] = field(default_factory=dict)
-    chosen: dict[Any, EnginePlan] = field(default_factory=dict)
-    """Plans by all that the choice between them depends on: a fit makes the same one at each evaluation."""
     tangents: dict[Any, dict[Any, tuple[Layout, list[Stage]]]] = field(default_factory=dict)
     """Tangent passes, by all that they depend on, and by the parameters that move and those that are zero."""
 

@@ -13,9 +13,9 @@ b = adj_f:
     adj_k = p adj_N      adj_h = -adj_x_up = k adj_N  (where p > 0)
 
 Velocity Verlet takes the normal force alone, and lets the friction act for a time e [s] at this depth, which stays
-stable however strong it is: v_t' = exp(-r) v_t with r = mu k p e / m. For b = adj_v' and q = exp(-r) v_t.b_t it has
+stable however strong it is: v_t' = exp(-r) v_t with r = mu N e / m. For b = adj_v' and q = exp(-r) v_t.b_t it has
 
-    adj_v_t = exp(-r) b_t     adj_mu = -k p e/m q     adj_k = -mu p e/m q     adj_p = -mu k e/m q     adj_m = r q / m
+    adj_v_t = exp(-r) b_t     adj_mu = -N e/m q     adj_N = -mu e/m q     adj_m = r q / m
 
 Convention at the kink: a node exactly at the height of the ground is not in contact, and its derivative is 0.
 Source: the linear penalty contact of Hu et al. 2020 (DiffTaichi) made continuous.
@@ -42,9 +42,51 @@ def jvp_weight(m, g, dm, dg):
 
 
 @element
+def press(y, h, k):
+    return k * ti.max(h - y, 0)
+
+
+@press.adjoint
+def adj_press(y, h, k, adj_normal):
+    depth = ti.max(h - y, 0)
+    adj_h = ti.select(depth > 0, k * adj_normal, 0)
+    return -adj_h, adj_h, depth * adj_normal
+
+
+@press.tangent
+def jvp_press(y, h, k, dy, dh, dk):
+    depth = ti.max(h - y, 0)
+    return dk * depth + ti.select(depth > 0, k * (dh - dy), 0)
+
+
+@element
+def normal_force(x, h, k):
+    up = ti.static(x.n - 1)
+    f = 0 * x
+    f[up] = press(x[up], h, k)
+    return f
+
+
+@normal_force.adjoint
+def adj_normal_force(x, h, k, adj_f):
+    up = ti.static(x.n - 1)
+    adj_x = 0 * x
+    adj_x[up], adj_h, adj_k = adj_press(x[up], h, k, adj_f[up])
+    return adj_x, adj_h, adj_k
+
+
+@normal_force.tangent
+def jvp_normal_force(x, h, k, dx, dh, dk):
+    up = ti.static(x.n - 1)
+    df = 0 * x
+    df[up] = jvp_press(x[up], h, k, dx[up], dh, dk)
+    return df
+
+
+@element
 def ground_force(x, v, h, k, mu):
     up = ti.static(x.n - 1)
-    normal = k * ti.max(h - x[up], 0)
+    normal = press(x[up], h, k)
     f = -mu * normal * v
     f[up] = normal
     return f
@@ -53,58 +95,28 @@ def ground_force(x, v, h, k, mu):
 @ground_force.adjoint
 def adj_ground_force(x, v, h, k, mu, adj_f):
     up = ti.static(x.n - 1)
-    depth = ti.max(h - x[up], 0)
-    normal = k * depth
+    normal = press(x[up], h, k)
     adj_x, slip, adj_v = 0 * x, 0 * h, -mu * normal * adj_f
     for j in ti.static(range(up)):
         slip += v[j] * adj_f[j]
     adj_v[up] = 0
-    adj_normal = adj_f[up] - mu * slip
-    adj_h = ti.select(depth > 0, k * adj_normal, 0)
-    adj_x[up] = -adj_h
-    return adj_x, adj_v, adj_h, depth * adj_normal, -normal * slip
+    adj_x[up], adj_h, adj_k = adj_press(x[up], h, k, adj_f[up] - mu * slip)
+    return adj_x, adj_v, adj_h, adj_k, -normal * slip
 
 
 @ground_force.tangent
 def jvp_ground_force(x, v, h, k, mu, dx, dv, dh, dk, dmu):
     up = ti.static(x.n - 1)
-    depth = ti.max(h - x[up], 0)
-    normal = k * depth
-    dnormal = dk * depth + ti.select(depth > 0, k * (dh - dx[up]), 0)
+    normal, dnormal = press(x[up], h, k), jvp_press(x[up], h, k, dx[up], dh, dk)
     df = -(dmu * normal + mu * dnormal) * v - mu * normal * dv
     df[up] = dnormal
     return df
 
 
 @element
-def normal_force(x, h, k):
-    up = ti.static(x.n - 1)
-    f = 0 * x
-    f[up] = k * ti.max(h - x[up], 0)
-    return f
-
-
-@normal_force.adjoint
-def adj_normal_force(x, h, k, adj_f):
-    up = ti.static(x.n - 1)
-    depth, adj_x = ti.max(h - x[up], 0), 0 * x
-    adj_h = ti.select(depth > 0, k * adj_f[up], 0)
-    adj_x[up] = -adj_h
-    return adj_x, adj_h, depth * adj_f[up]
-
-
-@normal_force.tangent
-def jvp_normal_force(x, h, k, dx, dh, dk):
-    up = ti.static(x.n - 1)
-    depth, df = ti.max(h - x[up], 0), 0 * x
-    df[up] = dk * depth + ti.select(depth > 0, k * (dh - dx[up]), 0)
-    return df
-
-
-@element
 def rub(x, v, m, h, k, mu, e):
     up = ti.static(x.n - 1)
-    slower = ti.exp(-mu * k * ti.max(h - x[up], 0) * e / m) * v
+    slower = ti.exp(-mu * press(x[up], h, k) * e / m) * v
     slower[up] = v[up]
     return slower
 
@@ -112,24 +124,22 @@ def rub(x, v, m, h, k, mu, e):
 @rub.adjoint
 def adj_rub(x, v, m, h, k, mu, e, adj_v_new):
     up = ti.static(x.n - 1)
-    depth, w = ti.max(h - x[up], 0), e / m
-    s = ti.exp(-mu * k * depth * w)
+    normal, w = press(x[up], h, k), e / m
+    s = ti.exp(-mu * normal * w)
     adj_x, adj_v, q = 0 * x, s * adj_v_new, 0 * h
     for j in ti.static(range(up)):
         q += s * v[j] * adj_v_new[j]
     adj_v[up] = adj_v_new[up]
-    adj_h = ti.select(depth > 0, -mu * k * w * q, 0)
-    adj_x[up] = -adj_h
-    return adj_x, adj_v, mu * k * depth * w * q / m, adj_h, -mu * depth * w * q, -k * depth * w * q
+    adj_x[up], adj_h, adj_k = adj_press(x[up], h, k, -mu * w * q)
+    return adj_x, adj_v, mu * normal * w * q / m, adj_h, adj_k, -normal * w * q
 
 
 @rub.tangent
 def jvp_rub(x, v, m, h, k, mu, e, dx, dv, dm, dh, dk, dmu):
     up = ti.static(x.n - 1)
-    depth, w = ti.max(h - x[up], 0), e / m
-    s, ddepth = ti.exp(-mu * k * depth * w), ti.select(depth > 0, dh - dx[up], 0)
-    dr = w * (dmu * k * depth + mu * dk * depth + mu * k * ddepth - mu * k * depth * dm / m)
-    slower = s * (dv - dr * v)
+    normal, dnormal, w = press(x[up], h, k), jvp_press(x[up], h, k, dx[up], dh, dk), e / m
+    dr = w * (dmu * normal + mu * dnormal - mu * normal * dm / m)
+    slower = ti.exp(-mu * normal * w) * (dv - dr * v)
     slower[up] = dv[up]
     return slower
 
