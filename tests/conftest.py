@@ -6,9 +6,16 @@ import functools
 import gc
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from .helpers.full_suite import Suite
+
+HERE = Path(__file__).parent
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # before anything imports matplotlib: pictures need no screen
 os.environ.setdefault("SIMPHYS_THREADS", "1")  # of scenes, whatever the machine: tests share its cores
@@ -48,7 +55,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="sample",
         help="tests/mutation: some mutants of each adjoint and tangent rule (the default), or all of them",
     )
-    parser.addoption("--full", action="store_true", help="the whole proof: also the tests that full_suite.txt lists")
+    wider = parser.getgroup("simphys").addoption
+    wider("--landing", action="store_true", help="what must pass before a change lands: more of full_suite.txt")
+    wider("--full", action="store_true", help="the whole proof: also the tests that full_suite.txt lists")
+
+
+def suite_of(config: pytest.Config) -> Suite:
+    """The suite that was asked for; a test that is named always runs, and all but the slowest of a named file."""
+    if config.getoption("--full") or any("::" in argument for argument in config.args):
+        return "full"
+    named = any(Path(argument).resolve() not in (HERE, HERE.parent) for argument in config.args)
+    return "landing" if named or config.getoption("--landing") else "quick"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import a file of which no test would run, unless it is named."""
+    from .helpers.full_suite import waits_whole
+
+    named = any(argument.endswith(".py") for argument in config.args)
+    if named or collection_path.suffix != ".py" or not collection_path.is_relative_to(HERE):
+        return None
+    return waits_whole(str(collection_path.relative_to(HERE)), suite_of(config)) or None
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -60,17 +87,16 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what belongs to the whole proof, unless it is asked for, or is a test that was named; sort the rest."""
+    """Leave out what waits for a wider suite than is asked for; sort the rest."""
+    from .helpers.full_suite import waits
+
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(LONGEST)))
-    if config.getoption("--full") or any("::" in argument for argument in config.args):
-        return
-    from .helpers.full_suite import belongs_to_full_suite
-
-    left_out = [item for item in items if belongs_to_full_suite(item.nodeid)]
+    suite = suite_of(config)
+    left_out = [item for item in items if waits(item.nodeid, suite)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not belongs_to_full_suite(item.nodeid)]
+        items[:] = [item for item in items if not waits(item.nodeid, suite)]
 
 
 def pytest_collection_finish() -> None:

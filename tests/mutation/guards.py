@@ -10,8 +10,11 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import pytest
+
+from simphys.autograd.kernels.launch import Kernel
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,6 +36,8 @@ class Guard(NamedTuple):
     """A second place, of another function, that keeps the same: both are broken."""
     elsewhere: bool = False
     """True if the test runs the place in another process: its argument `broken` is a program that breaks it there."""
+    writes_beyond: bool = False
+    """True if kernels would write beyond an array once the guard is broken: none is launched then."""
 
     def program(self) -> str:
         """Program that breaks the place in the process that runs it."""
@@ -61,7 +66,8 @@ def is_noticed(guard: Guard, folder: Path) -> bool:
             return True
         return False
     second = exchanged(*guard.also) if guard.also else nullcontext()
-    with exchanged(guard.function, guard.before, guard.after), second:
+    unlaunched = patch.object(Kernel, "__call__") if guard.writes_beyond else nullcontext()
+    with exchanged(guard.function, guard.before, guard.after), second, unlaunched:
         try:
             run_test(guard, folder)
         except (Exception, pytest.fail.Exception):

@@ -154,6 +154,7 @@ ARRAYS = [
         "-1",
         of_arrays.test_an_edge_joins_two_nodes_that_exist,
         ([[-1, 0], [1, 2]], "lies in 0"),
+        writes_beyond=True,
     ),
     Guard(
         "edges from a node to itself",

@@ -25,7 +25,7 @@ from ...helpers.small_scenes import build, driven_square, oscillator, soft_squar
 
 SQUARE = """
 title = "A soft square"
-simulator = { name = "mass_spring" }
+simulator = { name = "mass_spring", integrator = "semi_implicit_euler" }
 time = { dt = 0.01, steps = 20 }
 geometry = { lattice = { shape = [6, 6], spacing = 0.5 } }
 material = { stiffness = 30.0, damping = 0.1 }
@@ -154,7 +154,7 @@ def test_a_sub_step_with_a_wrong_adjoint_is_named(monkeypatch: pytest.MonkeyPatc
 
     honest = SpringForce.backward
     monkeypatch.setattr(SpringForce, "backward", staticmethod(wrong_damping))
-    found = check_scene(soft_square())
+    found = check_scene(soft_square(simulator={"integrator": "semi_implicit_euler"}))
     assert wrong(found) == [
         "damping: nested = fused",
         "SpringForce: adjoint = finite difference",
