@@ -76,9 +76,9 @@ def oscillator_with_memory(folder: Path) -> Scene:
 
 
 def soft_square(**changes: Any) -> Scene:
-    """A 2-D lattice of 2 x 3 nodes, 20 steps, which should end half a metre to the right."""
+    """A 2-D lattice of 2 x 3 nodes, 20 steps of the scheme that compiles fastest: to end half a metre to the right."""
     tables: dict[str, Any] = {
-        "simulator": {"name": "mass_spring"},
+        "simulator": {"name": "mass_spring", "integrator": "semi_implicit_euler"},
         "time": {"dt": 0.01, "steps": 20},
         "geometry": {"lattice": {"shape": [2, 3], "spacing": 0.5}},
         "material": {"stiffness": 30.0, "damping": 0.1, "drag": 0.2},

@@ -111,6 +111,7 @@ def _largest(model: MassSpring, mass: Array, rate: Array, own: Array, blocks: Ar
         row += np.bincount(a, between * weight[b], len(mass)) + np.bincount(b, between * weight[a], len(mass))
         row = np.where(free, row / mass, 0.0)
         best = min(best, float((row[free] / weight[free]).max()))
-        weight = row + 1e-3 * row.max()
-        weight[~free] = 0.0
+        if best == 0:
+            break
+        weight = np.where(free, row / row.max() + 1e-3, 0.0)  # the scale does not matter, but it could overflow
     return best

@@ -154,7 +154,7 @@ def test_a_sub_step_with_a_wrong_adjoint_is_named(monkeypatch: pytest.MonkeyPatc
 
     honest = SpringForce.backward
     monkeypatch.setattr(SpringForce, "backward", staticmethod(wrong_damping))
-    found = check_scene(soft_square(simulator={"integrator": "semi_implicit_euler"}))
+    found = check_scene(soft_square())
     assert wrong(found) == [
         "damping: nested = fused",
         "SpringForce: adjoint = finite difference",
