@@ -41,8 +41,8 @@ def derivative(
 ) -> Estimate:
     """The derivative of f at 0, elementwise, from evaluations at 0, +h and -h for falling `steps` h (at least 4).
 
-    `rounding` is that of the values: a difference by less says nothing. Smaller steps are left out as soon as `enough`
-    returns True for the estimate from those before.
+    What f refuses is NaN. `rounding` is that of the values: a difference by less says nothing. Smaller steps are left
+    out as soon as `enough` returns True for the estimate from those before.
     """
     with np.errstate(all="ignore"):
         center = f(0.0)
@@ -60,10 +60,16 @@ def _find_plateau(center: Array, sides: Array, steps: Array, rounding: Array | f
     """Estimate the derivative from f(0) and from [f(h), f(-h)] for each step."""
     h = steps.reshape(-1, *[1] * center.ndim)
     rise, fall = (sides[:, 0] - center) / h, (center - sides[:, 1]) / h
-    central, bend = (rise + fall) / 2, rise - fall
+    refused = [not np.isfinite(side).any() for side in (rise, fall)]
     ratio = h[:-1] / h[1:]
-    estimate = (ratio**2 * central[1:] - central[:-1]) / (ratio**2 - 1)
-    jump = abs(ratio * bend[1:] - bend[:-1]) / (ratio - 1)  # the part of `bend` that does not fall with h
+    if refused[0] != refused[1]:
+        rise = fall = fall if refused[0] else rise
+        estimate = (ratio * rise[1:] - rise[:-1]) / (ratio - 1)
+        jump = np.zeros_like(estimate)
+    else:
+        central, bend = (rise + fall) / 2, rise - fall
+        estimate = (ratio**2 * central[1:] - central[:-1]) / (ratio**2 - 1)
+        jump = abs(ratio * bend[1:] - bend[:-1]) / (ratio - 1)  # the part of `bend` that does not fall with h
     change = abs(np.diff(estimate, axis=0))
     spread = np.max([change[:-1], change[1:], jump[1:-1]], axis=0)  # of all estimates with two neighbours
     spread = np.maximum(spread, rounding / h[1:-2])

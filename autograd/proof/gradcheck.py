@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..compose.functional import Outputs, linearize
-from ..errors import InputError, MissingJvp
+from ..errors import InputError, MissingJvp, UnphysicalValue
 from ..graph import grad
 from ..mode import enable_grad, is_grad_enabled, no_grad
 from ..tensor import Array, Tensor
@@ -43,7 +43,8 @@ def gradcheck(
     input element and a reverse pass per output element. `projected` compares <u, J v> for `repeats` random u of each
     output and v of each input, of any size. `eps` are falling steps, relative to the input's root mean square; smaller
     ones are left out once adjoint and differences agree within a tenth of the tolerance. If all Functions of the graph
-    have a jvp, tangents are compared with adjoints, too.
+    have a jvp, tangents are compared with adjoints, too. A value at a bound, beyond which fn raises UnphysicalValue,
+    is moved to the other side alone.
     Errors: GradcheckError unless the outcome is `passed`; InputError for inputs that are not f64.
     """
     steps = np.asarray(eps, np.float64)
@@ -242,7 +243,10 @@ def _compare(
         adjoint = size * gradients @ direction.ravel()
 
         def f(h: float) -> Array:
-            y = problem.evaluate(position, x + h * size * direction)
+            try:
+                y = problem.evaluate(position, x + h * size * direction)
+            except UnphysicalValue:
+                return np.full(len(rows), np.nan)
             return np.array(
                 [np.vdot(r.array, y[r.position]) if r.element is None else y[r.position][r.element] for r in rows]
             )
@@ -254,7 +258,7 @@ def _compare(
 
         return derivative(f, steps, enough, rounding=rounding[:, 0])
 
-    estimates = [estimate(column.array) for column in columns]
+    estimates = _estimate_each(estimate, columns)
     found = Estimate(*[np.stack(parts, axis=1) for parts in zip(*estimates, strict=True)])  # [row, column]
     adjoint = size * gradients @ np.array([column.array.ravel() for column in columns]).T
     error, spread = _compare_sizes(size * gradients, adjoint, found, rounding, tolerance, outputs)
@@ -280,6 +284,21 @@ def _compare(
             )
         )
     return comparisons
+
+
+def _estimate_each(estimate: Callable[[Array], Estimate], columns: list[_Probe]) -> list[Estimate]:
+    """Estimate the derivatives along all columns; one along which both sides are refused gets entries of one sign.
+
+    Values at their bounds allow only that, such as inertias of 0.
+    """
+    found = []
+    for place, column in enumerate(columns):
+        there = estimate(column.array)
+        if (column.array < 0).any() and not np.isfinite(there.spread).any():
+            columns[place] = column._replace(array=abs(column.array))
+            there = estimate(columns[place].array)
+        found.append(there)
+    return found
 
 
 def _compare_sizes(

@@ -13,7 +13,7 @@ import numpy as np
 
 from simphys import optimize
 from simphys.assess import Criterion, estimate_noise, worst
-from simphys.assess.before import judge_cheaply, judge_start, refuse_start
+from simphys.assess.before import judge_cheaply, judge_start, refuse_start, settle_starts
 from simphys.assess.holdout import judge_holdout, predict_holdout
 from simphys.assess.laplace import approximate_posterior, judge_laplace
 from simphys.assess.recovery import Recovery, judge_recovery, recover
@@ -86,7 +86,7 @@ def assess(
     scene = estimate_noise(scene)
     objective = scene.objective()
     fit = identify(scene, folder=folder, overwrite=overwrite, resume=resume, on_iteration=on_iteration)
-    criteria = [*before, *fit.criteria]
+    criteria = [*_settle(before, fit), *fit.criteria]
     if len(objective.labels) > LARGEST and fit.result.status in ("converged", "iteration limit"):
         return _assess_field(objective, fit, criteria, folder, seconds, tell)
     if fit.uncertainty is None:
@@ -108,6 +108,13 @@ def assess(
         write_judgement(recorder, criteria, fit.uncertainty)
         _write(recorder, fit, tried, recovery)
     return replace(fit, criteria=tuple(criteria), recording=recorder.recording)
+
+
+def _settle(before: list[Criterion], fit: Identification) -> list[Criterion]:
+    """Settle what the fit has answered: a search that converges inside all bounds did not stall at one."""
+    found = fit.uncertainty
+    inside = fit.result.success and found is not None and not (found.at_lower | found.at_upper).any()
+    return settle_starts(before) if inside else before
 
 
 def _require_errors(scene: Scene, unknowns: int) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -73,10 +74,20 @@ def _judge_starts(objective: SceneObjective[Any]) -> Iterator[Criterion]:
     at_bound = optimize.active_bounds(objective.start, objective.lower, objective.upper)
     held = [label for label, at in zip(objective.labels, at_bound, strict=True) if at]
     if held:
-        remedy = "Move unknowns.NAME.start inside: a search may stall at a bound."
+        remedy = "Give these unknowns another start: a search may stall at a bound."
         yield Criterion("starts", len(held), "doubtful", f"{', '.join(held)} start at a bound", remedy)
     else:
         yield Criterion("starts", 0, "passed", "no unknown starts at a bound")
+
+
+def settle_starts(criteria: Sequence[Criterion]) -> list[Criterion]:
+    """Settle the doubt about starts at a bound after a search that left all of them and converged."""
+    return [
+        replace(each, verdict="passed", found=f"{each.found}, and the fit left it", remedy="")
+        if each.name == "starts" and each.verdict == "doubtful"
+        else each
+        for each in criteria
+    ]
 
 
 def _judge_information(objective: SceneObjective[Any]) -> Iterator[Criterion]:

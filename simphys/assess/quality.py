@@ -35,7 +35,7 @@ LINEAR = 1e-9
 HELD_GAIN = 2.0
 """Decrease of chi^2 / 2 beyond a bound, in its unit (chi_square.py): two standard errors."""
 STEP_CHANGE = 1.0
-"""Change by half the time step, in standard errors, beyond which the time step matters."""
+"""Change by half the time step, or by sharper friction, in standard errors, beyond which it matters."""
 LARGEST_CORRELATION = 0.999
 
 
@@ -48,13 +48,16 @@ def judge_search(result: optimize.Result) -> Criterion:
 
 def judge(scene: Setup, uncertainty: Uncertainty) -> list[Criterion]:
     """Judge a fit to a measurement by what its residuals and its Jacobian tell."""
-    found = [_judge_recording(uncertainty), _judge_misfit(scene, uncertainty), _judge_whiteness(uncertainty)]
+    misfit = _judge_misfit(scene, uncertainty)
+    found = [_judge_recording(uncertainty), misfit, _judge_whiteness(uncertainty, fits=misfit.verdict == "passed")]
     if (noise := judge_noise(scene)) is not None:
         found.append(noise)
     found += [_judge_bounds(scene, uncertainty), *_judge_unknowns(uncertainty)]
     if (agreement := judge_agreement(scene, uncertainty)) is not None:
         found.append(agreement)
     found.append(_judge_time_step(uncertainty))
+    if uncertainty.sharper_friction is not None:
+        found.append(_judge_friction(uncertainty.sharper_friction, uncertainty))
     return found if uncertainty.holdout is None else [*found, judge_holdout(uncertainty.holdout)]
 
 
@@ -116,7 +119,10 @@ def _judge_misfit(scene: Setup, uncertainty: Uncertainty) -> Criterion:
     found = f"RMSE / sigma {largest:.3g} ({label}), chi^2 per degree of freedom {chi:.3g}"
     verdict = grade(largest, doubtful=LARGE_MISFIT, failed=FAILED_MISFIT)
     if verdict != "passed":
-        remedy = "Look at fit.png: a wrong column, unit or sigma, a missing force, bounds, or another optimum."
+        remedy = (
+            "Look at fit.png: a wrong column, unit or sigma, a sensor's gain or offset, a missing force, bounds, or "
+            "another optimum."
+        )
         return Criterion("misfit", largest, verdict, found, remedy)
     label, least = min(misfits.items(), key=lambda item: item[1])
     if least < SMALL_MISFIT:
@@ -143,7 +149,8 @@ def _judge_explained(uncertainty: Uncertainty) -> Criterion:
     return Criterion("misfit", least, verdict, found, "" if verdict == "passed" else remedy)
 
 
-def _judge_whiteness(uncertainty: Uncertainty) -> Criterion:
+def _judge_whiteness(uncertainty: Uncertainty, *, fits: bool = True) -> Criterion:
+    """Judge the independence of residuals; those of a model that does not fit are no noise, of whatever kind."""
     tests = whiteness_of_channels(uncertainty)
     known = {label: test for label, test in tests.items() if np.isfinite(test.p_value)}
     if not known:
@@ -156,6 +163,8 @@ def _judge_whiteness(uncertainty: Uncertainty) -> Criterion:
     remedy = (
         f"Believe the errors that allow for correlation, up to {factor:.2g} times larger; look for a force that "
         "the model lacks, or a sensor with a memory."
+        if fits
+        else "Residuals are no noise while the misfit is too large: believe neither column of errors."
     )
     return Criterion("white residuals", test.p_value, "doubtful", found, remedy)
 
@@ -194,7 +203,7 @@ def _judge_bounds(scene: Setup, uncertainty: Uncertainty) -> Criterion:
         for i in np.flatnonzero(gains > HELD_GAIN)
     ]
     if held:
-        remedy = "Widen unknowns.NAME.bounds, unless physics forbids it; then the model or the data are wrong."
+        remedy = "Widen these bounds, unless physics forbids it; then the model or the data are wrong."
         found = f"{', '.join(held)}: beyond it, chi^2 falls by {2 * gains.max():.3g}"
         return Criterion("bounds", 2 * float(gains.max()), "doubtful", found, remedy)
     at_bound = np.count_nonzero(uncertainty.at_lower | uncertainty.at_upper)
@@ -220,7 +229,13 @@ def _judge_unknowns(uncertainty: Uncertainty) -> Iterator[Criterion]:
         one, other = uncertainty.labels[int(first)], uncertainty.labels[int(second)]
         found = f"largest correlation {largest:.4g}, of {one} and {other}; {found}"
     linked = abs(largest) > LARGEST_CORRELATION
-    remedy = "Only a combination of the two is known: fix one of them, or observe what tells them apart." * linked
+    remedy = ""
+    if linked:
+        alone = 1 / np.sqrt(max(1 - largest**2, 1e-16))
+        remedy = (
+            f"With one of them fixed, the error of the other would be {alone:.2g} times smaller: fix one that is known "
+            "otherwise, or observe what tells them apart; until then a small fault of the model moves both."
+        )
     yield Criterion("determined unknowns", abs(largest), "doubtful" if linked else "passed", found, remedy)
 
 
@@ -231,14 +246,28 @@ def _judge_time_step(uncertainty: Uncertainty) -> Criterion:
             "The motion hangs on the time step: lower time.dt, or choose another integrator, until both are finite."
         )
         return Criterion("time step", np.nan, "doubtful", found, remedy)
+    remedy = "Lower time.dt, or choose an integrator of higher order."
+    return _judge_change("time step", uncertainty.half_step, uncertainty, remedy)
+
+
+def _judge_friction(change: Array, uncertainty: Uncertainty) -> Criterion:
+    remedy = "State transition_rate, which is 0.1 by default: far below the rates of the motion, or as it is known."
+    if np.isnan(change).any():
+        found = "with half of the transition rate the motion is not finite"
+        return Criterion("sign of friction", np.nan, "doubtful", found, remedy)
+    return _judge_change("sign of friction", change, uncertainty, remedy)
+
+
+def _judge_change(name: str, change: Array, uncertainty: Uncertainty, remedy: str) -> Criterion:
+    """Judge a change of theta [p] by a number of the simulation that a fit should not depend on."""
     errors = np.fmax(uncertainty.standard.values, uncertainty.robust)
     with np.errstate(invalid="ignore", divide="ignore"):
-        changes = np.abs(uncertainty.half_step) / errors
+        changes = np.abs(change) / errors
     if not np.isfinite(changes).any():
-        return Criterion("time step", np.nan, "passed", "not compared: no standard errors")
+        return Criterion(name, np.nan, "passed", "not compared: no standard errors")
     place = int(np.nanargmax(changes))
     largest = float(changes[place])
     verdict: Verdict = "doubtful" if largest > STEP_CHANGE else "passed"
-    found = f"half of it changes {uncertainty.labels[place]} by {largest:.2g} standard errors"
-    remedy = "" if verdict == "passed" else "Lower time.dt, or choose an integrator of higher order."
-    return Criterion("time step", largest, verdict, found, remedy)
+    other = "half of it" if name == "time step" else "a sign that changes at once"
+    found = f"{other} changes {uncertainty.labels[place]} by {largest:.2g} standard errors"
+    return Criterion(name, largest, verdict, found, "" if verdict == "passed" else remedy)

@@ -28,6 +28,8 @@ MANY_STEPS_A_PERIOD = 100_000
 """Steps in a period of the measured motion beyond which the unit of time is doubtful."""
 OTHER_PACE = 10.0
 """Ratio of the times in which the recording, and the motion from the start, change, beyond which units may differ."""
+CLEAR = 4.0
+"""Distance from the mean, in standard deviations of the noise, at which a value lies on one side of it."""
 SPEED_ERROR = 0.01
 """Relative error of the speed of the slowest waves that shifts a wave by a tenth of a period in ten wavelengths."""
 UNIT_OF_TIME = "Is the column of time in s? For a recording in ms set observations.time_unit = 0.001."
@@ -55,10 +57,14 @@ def judge_pace(objective: SceneObjective[Any]) -> Iterator[Criterion]:
         yield Criterion("pace", ratio, "passed", words)
 
 
-def find_period(times: Array, values: Array) -> float:
-    """Estimate the period of an oscillation [s] from its crossings of the mean; infinite below one oscillation."""
-    above = values > values.mean()
-    crossings = np.flatnonzero(above[1:] != above[:-1])
+def find_period(times: Array, values: Array, noise: float = 0.0) -> float:
+    """Estimate the period of an oscillation [s] from its crossings of the mean; infinite below one oscillation.
+
+    Values that are no farther from the mean than `noise` may cross it, or by a twentieth of their range, cross nothing.
+    """
+    about = values - values.mean()
+    far = np.flatnonzero(np.abs(about) > max(CLEAR * noise, 0.05 * np.ptp(values)))
+    crossings = far[1:][np.diff(np.sign(about[far])) != 0]
     if len(crossings) < 3:
         return np.inf
     return float(2 * (times[crossings[-1]] - times[crossings[0]]) / (len(crossings) - 1))
@@ -83,7 +89,9 @@ def _judge_sampling(scene: Setup) -> Iterator[Criterion]:
         yield Criterion("resolution", scene.steps, "doubtful", found, UNIT_OF_TIME)
         return
     clear = _list_clear_channels(scene)
-    period = min([find_period(seen.times[rows], seen.values[rows, c]) for c, rows in clear], default=np.inf)
+    period = min(
+        [find_period(seen.times[rows], seen.values[rows, c], noise) for c, rows, noise in clear], default=np.inf
+    )
     steps, samples = period / scene.dt, period / apart
     if np.isfinite(period):
         found += f"; shortest period about {period:.3g} s, of {steps:.3g} steps and {samples:.3g} samples"
@@ -106,8 +114,8 @@ def _describe_times(scene: Setup) -> str:
     return f"{len(seen.times)} samples from {seen.times[0]:.3g} to {seen.times[-1]:.3g} s{unit}"
 
 
-def _list_clear_channels(scene: Setup) -> Iterator[tuple[int, Array]]:
-    """List the channels that stand out of their noise, which alone would cross the mean, with the rows of samples."""
+def _list_clear_channels(scene: Setup) -> Iterator[tuple[int, Array, float]]:
+    """List the channels that stand out of their noise, which alone would cross the mean: rows of samples, and noise."""
     seen = scene.observations
     if not isinstance(seen, Observations):
         return
@@ -118,7 +126,7 @@ def _list_clear_channels(scene: Setup) -> Iterator[tuple[int, Array]]:
         squares, freedom = (1.0, 1) if stated else compare_neighbours(times, values[:, None], weights[:, None])
         noise = np.sqrt(squares / freedom / np.median(weights)) if freedom and len(rows) else np.inf
         if len(rows) and np.ptp(values) > 10 * noise:
-            yield c, rows
+            yield c, rows, float(noise)
 
 
 def _judge_waves(scene: Setup) -> Iterator[Criterion]:
@@ -153,7 +161,7 @@ def _compare_paces(scene: Setup) -> Iterator[tuple[str, float]]:
     Noise makes the first one shorter, so that it hides a difference, and feigns none. Periodic angles are left out.
     """
     seen = scene.observations
-    clear = [(c, rows) for c, rows in _list_clear_channels(scene) if len(rows) >= FEW_SAMPLES]
+    clear = [(c, rows) for c, rows, _ in _list_clear_channels(scene) if len(rows) >= FEW_SAMPLES]
     if not clear or not isinstance(seen, Observations):
         return
     motion, rates = _predict_with_rates(scene, seen)

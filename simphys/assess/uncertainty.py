@@ -15,7 +15,7 @@ from simphys.experiment.unknowns import Unknowns
 
 from .holdout import Holdout, predict_holdout
 from .series import Series, split_residuals
-from .time_step import change_by_half_step
+from .time_step import change_by_half_step, change_by_sharper_friction
 
 Array = np.ndarray[Any, Any]
 
@@ -44,6 +44,8 @@ class Uncertainty:
     """Covariance [p, p] that allows for residuals correlated in time, and for any loss of misfits."""
     half_step: Array
     """Change of theta [p] by half the time step."""
+    sharper_friction: Array | None
+    """Change of theta [p] if dry friction changed its sign at once; None where its rate of transition is no default."""
     at_lower: Array
     """True for unknowns at their lower bound [p]."""
     at_upper: Array
@@ -90,7 +92,8 @@ class Uncertainty:
 
 
 def estimate_uncertainty(objective: SceneObjective[Any], theta: Array) -> Uncertainty:
-    """Estimate the errors of a fit to a measurement at its optimum, with one simulation of half the time step.
+    """Estimate the errors of a fit to a measurement at its optimum, with one simulation of half the time step
+    and, with dry friction, one of a sharper sign.
 
     Errors: optimize.FailedTrial if the motion at theta is not finite.
     """
@@ -117,6 +120,7 @@ def estimate_uncertainty(objective: SceneObjective[Any], theta: Array) -> Uncert
         standard=standard,
         robust_covariance=optimize.mark_unknown(robust, standard.values),
         half_step=change_by_half_step(objective, theta, residuals, jacobian, plain.spread),
+        sharper_friction=change_by_sharper_friction(objective, theta, residuals, jacobian, plain.spread),
         at_lower=at_lower,
         at_upper=at_upper,
         series=split.series,

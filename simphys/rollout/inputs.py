@@ -110,7 +110,7 @@ def read_inputs(model: Model, params: Any, state: Any, control: Tensor | None, s
         raise InputError("rollout", "all batched inputs have the same number of members", found, "Make them equal.")
     if 0 in batches:
         raise InputError("rollout", "a batch has a member", f"{batches[0]} has none", "Pass one member or more.")
-    model.check_state(state.arrays())
+    model.check_start(params.arrays(), state.arrays())
     return Inputs(model, params, state, control, steps, next(iter(batches), None))
 
 

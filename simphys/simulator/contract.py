@@ -218,8 +218,8 @@ class Engine(ABC):
         raise NotImplementedError(f"{type(self).__name__} cannot recompute states backward in time")
 
 
-def _accept(params: Arrays) -> None:
-    """Accept any parameters."""
+def _accept(*fields: Arrays) -> None:
+    """Accept any parameters and states."""
 
 
 def _no_events(model: Model, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
@@ -248,6 +248,7 @@ class Bound:
     events: Callable[[Any, Arrays, Arrays, Array | None], tuple[Event, ...]] = _no_events
     advice: Callable[[Any, Arrays, Arrays], str] = _no_advice
     check_state: Callable[[Arrays], None] = _accept
+    check_start: Callable[[Arrays, Arrays], None] = _accept
     stresses: Callable[[Any, Arrays, Arrays], dict[str, Quantity]] = _no_stresses
     step_limits: Callable[[Any, Arrays, Arrays], tuple[StepLimit, ...]] = _no_limits
 
@@ -298,15 +299,16 @@ class Model(metaclass=ModelType):
         events: Callable[[Any, Arrays, Arrays, Array | None], tuple[Event, ...]] = _no_events,
         advice: Callable[[Any, Arrays, Arrays], str] = _no_advice,
         check_state: Callable[[Arrays], None] = _accept,
+        check_start: Callable[[Arrays, Arrays], None] = _accept,
         stresses: Callable[[Any, Arrays, Arrays], dict[str, Quantity]] = _no_stresses,
         step_limits: Callable[[Any, Arrays, Arrays], tuple[StepLimit, ...]] = _no_limits,
     ) -> None:
         """Give the model its machinery: functions that take the model first, like the methods of the same names.
 
-        `check` raises UnphysicalValue for parameters that no engine should see, and `check_state` for states that no
-        motion may begin with.
+        `check` raises UnphysicalValue for parameters that no engine should see, `check_state` for states that no step
+        should see, and `check_start` for parameters and states that no rollout may begin with.
         """
-        cls._bound = Bound(step, engine, check, events, advice, check_state, stresses, step_limits)
+        cls._bound = Bound(step, engine, check, events, advice, check_state, check_start, stresses, step_limits)
 
     @abstractmethod
     def param_shapes(self) -> Mapping[str, Shape]:
@@ -327,8 +329,13 @@ class Model(metaclass=ModelType):
         return self._bound.step(self, params, state, control)
 
     def check_state(self, state: Arrays) -> None:
-        """Raise UnphysicalValue for a state, with a batch axis or without, that no motion may begin with."""
+        """Raise UnphysicalValue for a state, with a batch axis or without, that no step should see."""
         self._bound.check_state(state)
+
+    def check_start(self, params: Arrays, state: Arrays) -> None:
+        """Raise UnphysicalValue for parameters and a state, batched or not, that no rollout may begin with."""
+        self.check_state(state)
+        self._bound.check_start(params, state)
 
     def engine(
         self,

@@ -11,7 +11,7 @@ import pytest
 
 from simphys.app.assessment import assess, load_scene_or_run
 from simphys.app.workflow import Identification
-from simphys.assess.before import judge_start
+from simphys.assess.before import judge_start, settle_starts
 from simphys.assess.draws import draw_starts
 from simphys.assess.recovery import Recovery, judge_recovery
 from simphys.assess.resolution import find_period
@@ -129,6 +129,8 @@ def test_a_start_at_a_bound_is_doubtful(tmp_path: Path) -> None:
     scene = oscillator(tmp_path / "seen.txt", unknowns={"drag": {"start": 0.0}})
     found = {each.name: each for each in judge_start(scene.objective())}
     assert found["starts"].verdict == "doubtful" and "drag" in found["starts"].found
+    (settled,) = settle_starts([found["starts"]])
+    assert settled.verdict == "passed" and settled.remedy == "" and "the fit left it" in settled.found
 
 
 def test_few_steps_in_a_period_are_doubtful(tmp_path: Path) -> None:
@@ -142,6 +144,13 @@ def test_the_period_of_an_oscillation_is_found_and_of_a_ramp_there_is_none() -> 
     times = np.linspace(0, 10, 300)
     assert find_period(times, 3 + np.cos(4 * times)) == pytest.approx(2 * np.pi / 4, rel=0.02)
     assert find_period(times, times) == np.inf
+
+
+def test_noise_that_crosses_the_mean_is_no_oscillation() -> None:
+    times = np.linspace(0, 10, 300)
+    noisy = times + 0.3 * np.random.default_rng(0).normal(size=times.size)
+    assert find_period(times, noisy, noise=0.3) == np.inf
+    assert find_period(times, 4 * np.cos(4 * times) + noisy - times, noise=0.3) == pytest.approx(np.pi / 2, rel=0.02)
 
 
 def test_starts_fill_finite_bounds_and_stay_near_without(tmp_path: Path) -> None:

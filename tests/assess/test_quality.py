@@ -15,7 +15,7 @@ from simphys.assess import judge
 from simphys.assess.criteria import grade
 from simphys.experiment.scene import Scene
 
-from ..helpers.small_scenes import TRUTH, oscillator, oscillator_with_memory
+from ..helpers.small_scenes import TRUTH, build, oscillator, oscillator_with_memory
 
 CHANNEL = {"column": 1, "field": "position", "node": 0, "unit": "m", "sigma": 0.01}
 
@@ -31,6 +31,10 @@ def rewrite(tmp_path: Path, change: Any, **changes: Any) -> Scene:
 
 def verdicts(fit: Identification) -> dict[str, str]:
     return {each.name: each.verdict for each in fit.criteria}
+
+
+def remedies(fit: Identification) -> dict[str, str]:
+    return {each.name: each.remedy for each in fit.criteria}
 
 
 def test_a_clean_fit_passes_and_is_recorded_as_passed(tmp_path: Path) -> None:
@@ -73,7 +77,7 @@ def test_bounds_that_exclude_the_truth_cannot_pass(tmp_path: Path) -> None:
     assert fit.result.status == "converged" and fit.verdict != "passed"
     assert verdicts(fit)["bounds"] == "doubtful"
     found = next(each for each in fit.criteria if each.name == "bounds")
-    assert "stiffness at its upper bound" in found.found and "unknowns.NAME.bounds" in found.remedy
+    assert "stiffness at its upper bound" in found.found and "Widen these bounds" in found.remedy
 
 
 def test_a_bound_that_holds_nothing_back_passes(tmp_path: Path) -> None:
@@ -87,6 +91,56 @@ def test_noise_with_a_memory_is_doubtful_and_its_errors_are_larger(tmp_path: Pat
     fit = simphys.identify(oscillator_with_memory(tmp_path))
     assert fit.verdict == "doubtful" and verdicts(fit)["white residuals"] == "doubtful"
     assert max(row.robust_error / row.standard_error for row in fit.unknowns) > 1.3
+    assert "Believe the errors that allow for correlation" in remedies(fit)["white residuals"]
+
+
+def test_neither_errors_are_believed_where_the_model_does_not_fit(tmp_path: Path) -> None:
+    fit = simphys.identify(oscillator(tmp_path / "seen.txt", unknowns={"stiffness": {"bounds": [5.0, 8.0]}}))
+    assert verdicts(fit)["misfit"] != "passed" and "believe neither" in remedies(fit)["white residuals"]
+
+
+def coulomb_pendulum(folder: Path, **material: Any) -> Scene:
+    """A pendulum with Coulomb's friction, by steps of 0.1 ms, seen with noise; damping and friction are unknown."""
+    dt, length, mass, damping, friction = 1e-4, 0.6, 0.5, 0.006, 0.012
+    angle, rate, seen = 0.7, 0.0, []
+    for step in range(120_000):
+        if step % 300 == 0:
+            seen.append((step * dt, angle))
+        torque = -mass * 9.81 * length * np.sin(angle) - damping * rate
+        rate += dt * torque / (mass * length**2)
+        rate -= np.copysign(min(dt * friction / (mass * length**2), abs(rate)), rate)
+        angle += dt * rate
+    values = np.array(seen) + [0.0, 5e-4] * np.random.default_rng(0).normal(size=(len(seen), 2))
+    np.savetxt(folder / "pendulum.txt", values)
+    tables: dict[str, Any] = {
+        "simulator": {"name": "pendulum"},
+        "time": {"dt": 0.01},
+        "geometry": {"length": [length]},
+        "material": {"mass": [mass], "damping": [0.01], "dry_friction": [0.02], **material},
+        "state": {"angle": [0.7]},
+        "unknowns": {
+            "length": {"parameter": "length"},
+            "damping": {"parameter": "damping"},
+            "friction": {"parameter": "dry_friction"},
+        },
+        "observations": {
+            "file": str(folder / "pendulum.txt"),
+            "channels": [{"column": 1, "field": "angle", "node": 0, "unit": "rad", "sigma": 5e-4}],
+        },
+    }
+    return build(tables)
+
+
+def test_friction_whose_sign_is_too_smooth_is_doubtful_and_its_values_are_wrong(tmp_path: Path) -> None:
+    """It fits to the noise: a smooth sign loses some of the friction, which the damping takes over."""
+    smooth = simphys.identify(coulomb_pendulum(tmp_path))
+    assert verdicts(smooth)["misfit"] == "passed" and verdicts(smooth)["sign of friction"] == "doubtful"
+    assert "transition_rate" in remedies(smooth)["sign of friction"]
+    sharp = simphys.identify(coulomb_pendulum(tmp_path, transition_rate=0.002))
+    assert "sign of friction" not in verdicts(sharp)  # it is stated
+    for fit, far in ((smooth, True), (sharp, False)):
+        (friction,) = [row for row in fit.unknowns if row.label == "friction"]
+        assert (abs(friction.value - 0.012) > 3 * friction.standard_error) is far
 
 
 def test_a_noise_that_is_not_stated_leaves_the_judgement_to_what_the_model_explains(tmp_path: Path) -> None:

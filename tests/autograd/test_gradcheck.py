@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, tensor
+from simphys.autograd.errors import UnphysicalValue
 from simphys.autograd.proof.finite_difference import FEWEST, derivative
 from simphys.autograd.proof.gradcheck import (
     EPS,
@@ -250,6 +251,21 @@ def test_a_function_that_is_not_a_number_nearby_is_untrusted() -> None:
             return np.sqrt(x)
 
     assert report_of(elementwise(root, np.ones_like).apply, leaf([0.0])).outcome == "untrusted"
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_at_a_bound_the_derivative_is_that_of_the_side_that_is_physical(mode: Any, right: bool, side: float) -> None:
+    def value(x: np.ndarray) -> np.ndarray:
+        if (side * x < 0).any():
+            raise UnphysicalValue("x", "not beyond its bound", f"{x}", "Move it.")
+        return np.sin(x) + x**2
+
+    bounded = elementwise(value, lambda x: np.cos(x) + 2 * x + (0.0 if right else 1e-3))
+    check = gradcheck if right else report_of
+    found = check(bounded.apply, leaf([0.0, 0.0, 0.5 * side]), mode=mode)
+    assert found.outcome == ("passed" if right else "failed")
 
 
 def test_the_spread_bounds_the_error_of_a_difference() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from simphys.numerics import dependencies, vanishing, writes
 from simphys.rollout.engine import memory, nested_engine, prologue, record
+from simphys.simulators.billiards import placement
 from simphys.substep import function, lanes, pattern, relation, trace
 from simphys.substep.edges import Edges
 from simphys.substep.operation import Operation
@@ -18,6 +19,7 @@ from simphys.substep.record import _require_names
 from ..numerics import test_reading_of_sources as of_sources
 from ..rollout import test_lanes as of_lanes
 from ..rollout import test_steps_of_users as of_steps
+from ..simulators.billiards import test_model as of_balls
 from ..substep import test_arrays_that_do_not_fit as of_arrays
 from .guards import Guard, is_noticed, run_test
 
@@ -188,7 +190,17 @@ ARRAYS = [
         (2, "as long as both"),
     ),
 ]
-GUARDS = [*SOURCES, *STEPS, *ARRAYS]
+STARTS = [
+    Guard(
+        "balls that overlap",
+        placement.check_start,
+        "if found:",
+        "if False:",
+        of_balls.test_balls_start_apart_and_on_the_table,
+        ([[0.3, 0.5], [0.35, 0.5]], "overlap", "fused"),
+    ),
+]
+GUARDS = [*SOURCES, *STEPS, *ARRAYS, *STARTS]
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=[guard.what for guard in GUARDS])

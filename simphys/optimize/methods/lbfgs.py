@@ -103,7 +103,9 @@ class _Search:
         if status != 0 and left <= problem.tolerance * loss:
             return Outcome("converged", "no lower loss within rounding: the decrease left is below the tolerance")
         if problem.failed_trials > 0:
-            message = "stopped in front of a region where every trial blows up, with the loss still falling"
+            message = (
+                "stopped in front of a region where every trial blows up or is unphysical, with the loss still falling"
+            )
             return Outcome("failed", message)
         message = "the line search found no lower loss: the gradient may be inexact or tolerance too small"
         return Outcome("failed", message)

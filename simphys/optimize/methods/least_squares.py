@@ -105,7 +105,9 @@ class _Search:
         if problem.failed_trials > 0:
             left = _decrease_left(problem, end.jac / self.unit, end.fun / self.unit)
             if left > _allowed_decrease(problem, self.start_loss):
-                message = "stopped in front of a region where every trial blows up, with the loss still falling"
+                message = (
+                    "stopped in front of a region where every trial blows up or is unphysical, the loss still falling"
+                )
                 return Outcome("failed", message)
         return Outcome("converged", _REASONS[end.status])
 

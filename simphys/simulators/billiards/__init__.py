@@ -4,10 +4,16 @@ from simphys.rollout.engine import engine_of
 
 from .events import explain_endless_impacts, find_events
 from .model import Billiards, Params, State, check_params
+from .placement import check_start
 from .step import step
 
 __all__ = ["Billiards", "Params", "State", "step"]
 
 Billiards.bind(
-    step=step, engine=engine_of(step), check=check_params, events=find_events, advice=explain_endless_impacts
+    step=step,
+    engine=engine_of(step),
+    check=check_params,
+    check_start=check_start,
+    events=find_events,
+    advice=explain_endless_impacts,
 )

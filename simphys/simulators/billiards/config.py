@@ -10,6 +10,7 @@ from simphys.scenefile.sections import Config
 
 from . import scene, scene_checks
 from .model import Billiards
+from .placement import check_start
 
 
 class BilliardsConfig(Config):
@@ -33,5 +34,4 @@ class BilliardsConfig(Config):
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         """Accept any time step, but no balls that overlap or lie off the table."""
-        values = [each.data for each in (params.radius, params.lower, params.upper)]
-        scene_checks.require_apart(state.position.data, *values)
+        check_start(params.arrays(), state.arrays())

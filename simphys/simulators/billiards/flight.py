@@ -20,7 +20,8 @@ Tangent, with de = (dv - e (e.dv)) / u, of a ball in motion and of one at rest:
 
 Both forms give the same x' at q = 1. There v' has a kink and the ball counts as resting: the derivative is the
 one-sided one towards less speed. A ball at rest stays; its derivatives of x' by v are the limits for small speed: 0, or
-t without a deceleration. For a < 0 the first form continues, so that derivatives by a are two-sided at a = 0.
+t without a deceleration. A flight of no time, between impacts at once, keeps v as it is, that of a ball at rest, too.
+For a < 0 the first form continues, so that derivatives by a are two-sided at a = 0.
 Source: Coulomb friction, a deceleration independent of speed, integrated in time.
 """
 
@@ -44,7 +45,7 @@ def rest_time(v, a):
 @element
 def flight(x, v, a, t):
     u, s, q = v.norm(), t, 0.0 * t
-    if a > 0 and a * t >= u:
+    if a > 0 and t > 0 and a * t >= u:
         s, q = u / a, q + 1
     elif u > 0:
         q = a * t / u
@@ -66,7 +67,7 @@ def adj_place(v, a, t, g):
     u, e = v.norm(), direction(v)
     along = e.dot(g)
     gv, ga = t * g, -0.5 * t * t * along
-    if a > 0 and a * t >= u:
+    if a > 0 and t > 0 and a * t >= u:
         gv = (u * g + along * v) / (2 * a)
         ga = -u * u * along / (2 * a * a)
     elif u > 0:
@@ -79,7 +80,7 @@ def adj_flight(x, v, a, t, adj_x, adj_v):
     u, e = v.norm(), direction(v)
     gv, ga = adj_place(v, a, t, adj_x)
     along, gt = e.dot(adj_v), v.dot(adj_x)
-    if a > 0 and a * t >= u:
+    if a > 0 and t > 0 and a * t >= u:
         gt = 0.0
     else:
         gv += adj_v
@@ -97,7 +98,7 @@ def jvp_flight(x, v, a, t, dx, dv, da, dt):
     if u > 0:
         de = (dv - e.dot(dv) * e) / u
     dx_new, dv_new = dx, dv - (t * da + a * dt) * e - (a * t) * de
-    if a > 0 and a * t >= u:
+    if a > 0 and t > 0 and a * t >= u:
         dx_new += (u * dv + e.dot(dv) * v) / (2 * a) - (0.5 * u * da / (a * a)) * v
         dv_new *= 0.0
     else:

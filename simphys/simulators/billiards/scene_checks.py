@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from simphys.autograd.errors import InputError
 from simphys.scenefile.section import Key, Problem, Words, rows_of
 from simphys.simulators.billiards.scene import (
     GeometrySection,
@@ -17,10 +16,9 @@ from simphys.simulators.billiards.scene import (
     expand_per_ball,
 )
 
-Array = np.ndarray[Any, Any]
+from .placement import ROUNDING, find_outside, find_overlaps
 
-ROUNDING = 1e-9
-"""Relative overlap that is tolerated: balls that touch only because of rounded decimals do not overlap."""
+Array = np.ndarray[Any, Any]
 
 
 def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
@@ -43,51 +41,15 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     if found or material is None or table is None:
         return found
     position, radius = np.array(geometry.position, dtype=float), expand_per_ball(material.radius, n)
-    for ball, what, remedy in _overlaps(position, radius):
+    for ball, what, remedy in find_overlaps(position, radius):
         found.append(_position_problem(("geometry", "position", ball), "balls must not overlap", what, remedy))
     if table.lower is not None and table.upper is not None:
         lower, upper = np.array(table.lower), np.array(table.upper)
-        for ball, what, remedy in _outside(position, radius, lower, upper):
+        for ball, what, remedy in find_outside(position, radius, lower, upper):
             found.append(_position_problem(("geometry", "position", ball), "balls start on the table", what, remedy))
         for place, term in enumerate(loss.terms if loss is not None else []):
             found += _check_reachable(("loss", "terms", place, "target"), term, radius, lower, upper)
     return found
-
-
-def require_apart(position: Array, radius: Array, lower: Array, upper: Array) -> None:
-    """Raise InputError if balls overlap or are off the table: positions and tables may be batched [..., n, 2]."""
-    flat = position.reshape(-1, *position.shape[-2:])
-    for placed, sizes, low, high in zip(
-        flat, *[_broadcast_members(values, len(flat)) for values in (radius, lower, upper)], strict=True
-    ):
-        found = [*_overlaps(placed, sizes), *(_outside(placed, sizes, low, high) if low.size else ())]
-        if found:
-            raise InputError("billiards: start", "balls start apart from each other and on the table", *found[0][1:])
-
-
-def _broadcast_members(values: Array, count: int) -> Array:
-    return np.broadcast_to(values, (count, values.shape[-1]))
-
-
-def _overlaps(position: Array, radius: Array) -> Iterator[tuple[int, str, str]]:
-    """Yield the second ball of each pair that overlaps, a description, and a remedy."""
-    for i in range(len(position)):
-        for j in range(i + 1, len(position)):
-            distance, reach = float(np.linalg.norm(position[j] - position[i])), float(radius[i] + radius[j])
-            if distance < reach * (1 - ROUNDING):
-                what = (
-                    f"balls {i} and {j}, which overlap by {reach - distance:.3g} m: their centres are {distance:.6g} m"
-                )
-                yield j, f"{what} apart, their radii sum up to {reach:.6g} m", "Move them apart, or make them smaller."
-
-
-def _outside(position: Array, radius: Array, lower: Array, upper: Array) -> Iterator[tuple[int, str, str]]:
-    for ball, (place, size) in enumerate(zip(position, radius, strict=True)):
-        low, high = lower + size, upper - size
-        beyond = float(np.maximum(low - place, place - high).max())
-        if beyond > ROUNDING * size:
-            what = f"ball {ball} at {place.tolist()} m, {beyond:.3g} m too far out"
-            yield ball, what, f"Its centre can be from {_point(low)} to {_point(high)} m."
 
 
 def _position_problem(key: Key, constraint: str, what: str, remedy: str) -> Problem:

@@ -44,7 +44,8 @@ class MaterialSection(Section):
     upper joint (a rod has 0.5, the end is 1), or an inertia [kg m^2] about it (a rod has mass length^2 / 12).
     dry_friction [N m]: of each joint of a chain, Coulomb's, as the torque (2/pi) dry_friction atan(rate /
     transition_rate) against its rotation. transition_rate [rad/s]: within some of it, dry friction changes its sign;
-    0.1 by default. A published model F atan(100 rate) has dry_friction = pi F / 2 and transition_rate = 0.01.
+    0.1 by default; a fit of friction needs one far below the rates of the motion. A published model F atan(100 rate)
+    has dry_friction = pi F / 2 and transition_rate = 0.01.
     drag [N m s^2/rad^2]: of the air on each link of a chain, as the torque drag |rate| rate against its rotation.
     These three take time only where one of them is given or unknown.
     """

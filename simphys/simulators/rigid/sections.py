@@ -101,7 +101,8 @@ class JointSection(Section):
     motor [N m or N]: torque or force on a for a control of 1; without it, the joint has no motor.
     dry_friction [N m] or [N]: Coulomb's, as the torque or force (2/pi) dry_friction atan(rate / transition_rate)
     against the free motion. transition_rate [rad/s] or [m/s]: within some of it, dry friction changes its sign; 0.1 by
-    default. Unknowns name them joint_dry_friction and joint_transition_rate.
+    default; a fit of friction needs one far below the rates of the motion. Unknowns name them joint_dry_friction and
+    joint_transition_rate.
     """
 
     kind: Literal["revolute", "prismatic", "fixed"]

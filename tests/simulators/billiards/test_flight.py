@@ -54,6 +54,11 @@ def test_at_the_moment_of_rest_the_position_is_smooth_and_the_velocity_has_the_d
     assert speed(5.0) == speed(5.0 - 1e-6) == 0 and speed(5.0 + 1e-6) == pytest.approx(1e-6)
 
 
+@pytest.mark.parametrize("speed", [0.0, 0.3])
+def test_a_flight_of_no_time_changes_nothing_and_passes_derivatives_on(speed: float) -> None:
+    gradcheck(lambda x, v, a: Flight(x, v, a, leaf(0.0)), (leaf([[0.3, 0.7]]), leaf([[speed, 0.0]]), leaf(0.4)))
+
+
 def test_a_ball_at_rest_stays_and_has_finite_derivatives() -> None:
     for a, expected in ((0.0, 0.8), (0.4, 0.0)):
         v = leaf([[0.0, 0.0]])

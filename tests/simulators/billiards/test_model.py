@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from simphys.autograd import InputError, no_grad
+from simphys.autograd.errors import UnphysicalValue
 from simphys.rollout import Mode, rollout
 from simphys.rollout.trajectory import BlowUp
 from simphys.simulators.billiards import Billiards, Params, State
 from simphys.simulators.billiards.model import check_params
 
 from ...helpers.rounding import assert_equal_but_for_rounding
-from .tables import busy, move, table
+from .tables import busy, leaf, move, table
 
 
 def test_shapes_are_those_of_the_fields() -> None:
@@ -33,6 +34,21 @@ def test_a_time_step_is_positive_and_finite(dt: float) -> None:
     """Any other value would give motions that do not exist."""
     with pytest.raises(InputError, match=r"Billiards\.dt"):
         Billiards(1, dt)
+
+
+@pytest.mark.parametrize("mode", ["fused", "nested"])
+@pytest.mark.parametrize(
+    ("places", "message"),
+    [([[0.3, 0.5], [0.35, 0.5]], "balls 0 and 1, which overlap by 0.05 m"), ([[0.3, 0.5], [0.96, 0.5]], "ball 1 at")],
+)
+def test_balls_start_apart_and_on_the_table(places: list[list[float]], message: str, mode: Mode) -> None:
+    """Balls that overlap collide at once, whatever their radii: a gradient by these would be that of another motion."""
+    model, params, state = table(places, [[1.0, 0.1], [0.0, 0.0]], corners=([0.0, 0.0], [1.0, 1.0]))
+    with pytest.raises(UnphysicalValue, match=message):
+        rollout(model, params, state, steps=3, mode=mode)
+    batch = state.replace(position=leaf([[[0.3, 0.5], [0.7, 0.5]], places]))
+    with pytest.raises(UnphysicalValue, match=message):
+        rollout(model, params, batch, steps=3, mode=mode)
 
 
 def trapped_balls() -> tuple[Billiards, Params, State]:

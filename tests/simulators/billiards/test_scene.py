@@ -145,11 +145,11 @@ def test_an_unknown_start_that_overlaps_is_reported_before_the_search() -> None:
         objective.scene_at(np.array([-0.2, 0.4])).require_stable()
 
 
-def test_a_fit_that_ends_with_overlapping_balls_is_reported(tmp_path: Path) -> None:
+def test_a_fit_ends_before_balls_overlap(tmp_path: Path) -> None:
     """Nothing moves: the fit leads the unknown ball to its target, which lies on another ball."""
     unknown = {"place": {"parameter": "position", "entries": [0], "start": [0.6, 0.4]}}
     made = sections(unknowns=unknown, optimizer={"method": "lbfgs", "iterations": 20})
-    fit = simphys.identify(build_scene(from_dict({**made, **term(nodes=[0], target=[1.0, 0.3])})), folder=tmp_path)
-    assert fit.result.status == "failed" and "unstable" not in fit.result.message
-    assert "values without a sound motion. billiards: start: balls start apart" in fit.result.message
-    assert "found balls 0 and 1, which overlap by 0.15 m: their centres are 0.05 m apart" in fit.result.message
+    scene = build_scene(from_dict({**made, **term(nodes=[0], target=[1.0, 0.3])}))
+    fit = simphys.identify(scene, folder=tmp_path)
+    assert fit.result.status == "failed" and "every trial blows up or is unphysical" in fit.result.message
+    scene.objective().scene_at(fit.result.theta).require_stable()  # as far as it came, they are apart
