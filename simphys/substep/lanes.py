@@ -62,7 +62,7 @@ def lane_lines(group: Group, places: Mapping[Slot, Place], begin: str, end: str)
         f"begin_i, end_i = {begin}, {end}",
         f"for block in range((end_i - begin_i + {LANES - 1}) // {LANES}):",
         f"    low = begin_i + block * {LANES}",
-        f"    count = ti.min({LANES}, end_i - low)",
+        f"    lanes = ti.min({LANES}, end_i - low)",
         *[f"    held_{slot} = vector_{LANES * view.components}(0.0)" for slot, view in held.items()],
     ]
     for slot, view in held.items():
@@ -70,7 +70,7 @@ def lane_lines(group: Group, places: Mapping[Slot, Place], begin: str, end: str)
         first.compute += [f"{held_part} = {part}" for held_part, part in pairs]
     for body in (first.compute, then.compute, [*last.compute, *last.stores]):
         if body:
-            lines += ["    for lane in range(count):", "        i = low + lane"]
+            lines += ["    for lane in range(lanes):", "        i = low + lane"]
             lines += [f"        {line}" for line in body]
     return lines
 

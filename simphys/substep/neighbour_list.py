@@ -194,18 +194,18 @@ class NeighbourList(NamedTuple):
             with site.block(f"if {self.load(site, self.flags, '1')} > 0.5:"):
                 x = site.assign("x", self.load(site, self.position, site.index))
                 first = site.assign("first", f"{site.index} * {self.region.capacity}")
-                site.line("count = 0")
-                self._each_near(site, x, lambda j: self._insert(site, j, first))
-                self.put(site, self.counts, site.index, "ti.cast(count, real)")
+                count = site.assign("count", "0")
+                self._each_near(site, x, lambda j: self._insert(site, j, first, count))
+                self.put(site, self.counts, site.index, f"ti.cast({count}, real)")
                 self.put(site, self.origin, site.index, x)
 
         reads: Any = dict.fromkeys(used, "other")
         return Action(self.view.domain, emit, reads, dict.fromkeys(written, "other"), heavy=True)
 
-    def _insert(self, site: Site, j: str, first: str) -> None:
-        """Insert a neighbour into an ascending list."""
-        with site.block(f"if count < {self.region.capacity}:"):
-            at = site.assign("at", f"{first} + count")
+    def _insert(self, site: Site, j: str, first: str, count: str) -> None:
+        """Insert a neighbour into an ascending list of so many."""
+        with site.block(f"if {count} < {self.region.capacity}:"):
+            at = site.assign("at", f"{first} + {count}")
             with site.block(f"while {at} > {first}:"):
                 before = site.assign("before", self.load(site, self.entries, f"{at} - 1"))
                 with site.block(f"if int({before}) < {j}:"):
@@ -213,7 +213,7 @@ class NeighbourList(NamedTuple):
                 self.put(site, self.entries, at, before)
                 site.line(f"{at} -= 1")
             self.put(site, self.entries, at, f"ti.cast({j}, real)")
-        site.line("count += 1")
+        site.line(f"{count} += 1")
 
     def _each_near(self, site: Site, x: str, act: Callable[[str], None]) -> None:
         """Loop over the other particles within reach: those in the cells around."""

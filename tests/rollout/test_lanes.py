@@ -11,6 +11,8 @@ from simphys.rollout import rollout
 
 SEED = 454552371
 """A world of four nodes in two dimensions, with edges between them and a grid below."""
+NEIGHBOURS = 304
+"""A world of seven particles in space, with forces between neighbours."""
 
 
 def test_the_tangent_of_a_sum_over_edges_that_nodes_spread_to_a_grid() -> None:
@@ -23,5 +25,17 @@ def test_the_tangent_of_a_sum_over_edges_that_nodes_spread_to_a_grid() -> None:
     def final(*inputs: Tensor) -> Tensor:
         given = case.with_values(dict(zip(names, inputs, strict=True)))
         return rollout(model, given.params, given.state, steps=2, control=given.control, keep="final").final.x
+
+    dot_product_test(final, [case.leaves()[name] for name in names])
+
+
+def test_the_tangent_of_a_loop_that_also_lists_neighbours() -> None:
+    """Lists count neighbours, which must not change the number of lanes whose results are stored behind."""
+    case = draw(NEIGHBOURS)
+    names = ["x", "a", "factor"]
+
+    def final(*inputs: Tensor) -> Tensor:
+        given = case.with_values(dict(zip(names, inputs, strict=True)))
+        return rollout(given.model, given.params, given.state, steps=2, control=given.control, keep="final").final.x
 
     dot_product_test(final, [case.leaves()[name] for name in names])
