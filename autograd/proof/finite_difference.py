@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import UnphysicalValue
 from ..tensor import Array
 
 FEWEST = 4
@@ -41,28 +42,39 @@ def derivative(
 ) -> Estimate:
     """The derivative of f at 0, elementwise, from evaluations at 0, +h and -h for falling `steps` h (at least 4).
 
-    What f refuses is NaN. `rounding` is that of the values: a difference by less says nothing. Smaller steps are left
-    out as soon as `enough` returns True for the estimate from those before.
+    Where f raises UnphysicalValue on one side alone, at all steps, the derivative is that of the other side. `rounding`
+    is that of the values: a difference by less says nothing. Smaller steps are left out as soon as `enough` returns
+    True for the estimate from those before.
     """
     with np.errstate(all="ignore"):
         center = f(0.0)
         sides: list[tuple[Array, Array]] = []
+        refused = np.ones(2, bool)  # on either side, at all steps so far
         for h in steps:
-            sides.append((f(h), f(-h)))
+            found = [_try(f, step) for step in (h, -h)]
+            refused &= [values is None for values in found]
+            above, below = [np.full_like(center, np.nan) if values is None else values for values in found]
+            sides.append((above, below))
             if enough and FEWEST <= len(sides) < len(steps):
-                estimate = _find_plateau(center, np.array(sides), steps[: len(sides)], rounding)
+                estimate = _find_plateau(center, np.array(sides), steps[: len(sides)], rounding, refused)
                 if enough(estimate):
                     return estimate
-        return _find_plateau(center, np.array(sides), steps, rounding)
+        return _find_plateau(center, np.array(sides), steps, rounding, refused)
 
 
-def _find_plateau(center: Array, sides: Array, steps: Array, rounding: Array | float) -> Estimate:
-    """Estimate the derivative from f(0) and from [f(h), f(-h)] for each step."""
+def _try(f: Callable[[float], Array], h: float) -> Array | None:
+    try:
+        return f(h)
+    except UnphysicalValue:
+        return None
+
+
+def _find_plateau(center: Array, sides: Array, steps: Array, rounding: Array | float, refused: Array) -> Estimate:
+    """Estimate the derivative from f(0) and from [f(h), f(-h)] for each step, on a side that is not refused."""
     h = steps.reshape(-1, *[1] * center.ndim)
     rise, fall = (sides[:, 0] - center) / h, (center - sides[:, 1]) / h
-    refused = [not np.isfinite(side).any() for side in (rise, fall)]
     ratio = h[:-1] / h[1:]
-    if refused[0] != refused[1]:
+    if refused.any():
         rise = fall = fall if refused[0] else rise
         estimate = (ratio * rise[1:] - rise[:-1]) / (ratio - 1)
         jump = np.zeros_like(estimate)

@@ -10,7 +10,7 @@ that the time step matters, or the rate within which dry friction changes its si
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -62,35 +62,41 @@ def change_by_sharper_friction(
     a property of the joint then. The change is twice that by half the rate, as the error is of first order in it. The
     arguments are those of `change_by_half_step`.
     """
-    parts = objective.scene.parts
-    names = {name for part in parts for name in SHARPNESS if _has_friction(part.params, name)}
-    known = {unknown.parameter for unknown in objective.scene.config.unknowns.values()} & names
-    if not names or known or not any(_takes_default(section) for part in parts for section in _sections(part.config)):
+    sought = {unknown.parameter for unknown in objective.scene.config.unknowns.values()}
+    smooth = [_find_smooth(part, sought) for part in objective.scene_at(theta).parts]
+    if not any(smooth):
         return None
-    return 2 * _change(_sharpen(objective.scene, names), objective, theta, residuals, jacobian, spread)
+    return 2 * _change(_sharpen(objective.scene, smooth), objective, theta, residuals, jacobian, spread)
 
 
-def _has_friction(params: Any, name: str) -> bool:
-    friction = getattr(params, SHARPNESS[name], None)
-    return friction is not None and bool(friction.data.any())
+def _find_smooth(part: Any, sought: set[str]) -> dict[str, Array]:
+    """Find the joints whose friction has a rate by default: for each parameter of rates, True where it is so."""
+    found: dict[str, Array] = {}
+    for name, strength in SHARPNESS.items():
+        friction = getattr(part.params, strength, None)
+        if friction is not None and name not in sought:
+            taken = (friction.data != 0) & _is_unstated(part.config, friction.shape)
+            if taken.any():
+                found[name] = taken
+    return found
 
 
-def _sections(config: Any) -> Iterator[Any]:
+def _is_unstated(config: Any, shape: tuple[int, ...]) -> Array:
+    """True for joints whose section does not state the rate; one section may be that of all joints."""
     for value in dict(config).values():
-        yield from value if isinstance(value, list) else [value]
+        sections = value if isinstance(value, list) else [value]
+        if sections and hasattr(sections[0], "transition_rate"):
+            return np.broadcast_to([each.transition_rate is None for each in sections], shape)
+    return np.zeros(shape, bool)
 
 
-def _takes_default(section: Any) -> bool:
-    """True for a section of joints with dry friction, or with an unknown one, that does not state the rate."""
-    return getattr(section, "transition_rate", 0) is None and getattr(section, "dry_friction", 0) != 0
-
-
-def _sharpen(setup: Any, names: set[str]) -> Any:
+def _sharpen(setup: Any, smooth: Sequence[dict[str, Array]]) -> Any:
+    """Return the same set-up with half the rates of some joints, for each experiment."""
     if setup.experiments:
-        parts = tuple([_sharpen(part, names) for part in setup.experiments])
+        parts = tuple([_sharpen(part, [own]) for part, own in zip(setup.experiments, smooth, strict=True)])
         return replace(parts[0], config=setup.config, observations=None, experiments=parts, name="")
-    sharper = {name: tensor(0.5 * getattr(setup.params, name).data) for name in names}
-    return replace(setup, params=setup.params.replace(**sharper))
+    rates = {name: tensor(np.where(at, 0.5, 1.0) * getattr(setup.params, name).data) for name, at in smooth[0].items()}
+    return replace(setup, params=setup.params.replace(**rates))
 
 
 def _change(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import simphys
 from simphys.app.workflow import Identification
 from simphys.assess import judge
 from simphys.assess.criteria import grade
+from simphys.assess.time_step import _find_smooth as find_smooth
+from simphys.autograd import tensor
 from simphys.experiment.scene import Scene
 
 from ..helpers.small_scenes import TRUTH, build, oscillator, oscillator_with_memory
@@ -133,7 +136,7 @@ def coulomb_pendulum(folder: Path, **material: Any) -> Scene:
 
 def test_friction_whose_sign_is_too_smooth_is_doubtful_and_its_values_are_wrong(tmp_path: Path) -> None:
     """It fits to the noise: a smooth sign loses some of the friction, which the damping takes over."""
-    smooth = simphys.identify(coulomb_pendulum(tmp_path))
+    smooth = simphys.identify(coulomb_pendulum(tmp_path, dry_friction=[0.0]))  # the start
     assert verdicts(smooth)["misfit"] == "passed" and verdicts(smooth)["sign of friction"] == "doubtful"
     assert "transition_rate" in remedies(smooth)["sign of friction"]
     sharp = simphys.identify(coulomb_pendulum(tmp_path, transition_rate=0.002))
@@ -141,6 +144,16 @@ def test_friction_whose_sign_is_too_smooth_is_doubtful_and_its_values_are_wrong(
     for fit, far in ((smooth, True), (sharp, False)):
         (friction,) = [row for row in fit.unknowns if row.label == "friction"]
         assert (abs(friction.value - 0.012) > 3 * friction.standard_error) is far
+
+
+def test_friction_is_sharpened_where_it_acts_and_its_rate_is_not_stated() -> None:
+    joints = [SimpleNamespace(transition_rate=rate) for rate in (None, 0.01, None)]
+    friction = SimpleNamespace(joint_dry_friction=tensor([0.2, 0.2, 0.0]))
+    part = SimpleNamespace(params=friction, config={"bodies": [], "joints": joints})
+    assert find_smooth(part, set())["joint_transition_rate"].tolist() == [True, False, False]
+    assert find_smooth(part, {"joint_transition_rate"}) == {}  # it is sought
+    friction.joint_dry_friction = tensor([0.0, 0.2, 0.0])
+    assert find_smooth(part, set()) == {}
 
 
 def test_a_noise_that_is_not_stated_leaves_the_judgement_to_what_the_model_explains(tmp_path: Path) -> None:

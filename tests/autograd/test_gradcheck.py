@@ -245,6 +245,12 @@ def test_a_huge_value_that_does_not_depend_on_an_input_passes(mode: Any) -> None
     assert gradcheck(level.apply, leaf([1.0, 2.0]), mode=mode).outcome == "passed"
 
 
+def test_a_value_that_is_not_a_number_on_one_side_is_no_bound() -> None:
+    """Only a function that refuses the value says that there is none."""
+    level = elementwise(lambda x: np.where(x < 0, np.nan, x), np.ones_like)
+    assert report_of(level.apply, leaf([0.0])).outcome == "untrusted"
+
+
 def test_a_function_that_is_not_a_number_nearby_is_untrusted() -> None:
     def root(x: np.ndarray) -> np.ndarray:
         with np.errstate(invalid="ignore"):

@@ -17,6 +17,8 @@ from simphys.autograd.kernels import stored
 from simphys.autograd.kernels.fingerprint import fingerprint
 from simphys.autograd.kernels.runtime import ti
 
+quadrants_alone = pytest.mark.skipif(runtime.compiler != "quadrants", reason="Taichi's cache has no names for kernels")
+
 FACTOR = 2.0
 LIMITS = SimpleNamespace(low=0.0, high=(1.0, 2.0))
 shapes = ModuleType("shapes")
@@ -39,6 +41,7 @@ def make(*, power=2, real=ti.f64, limits=LIMITS, helped=helper):
     return scale
 
 
+@quadrants_alone
 def test_what_is_the_same_has_the_same_fingerprint() -> None:
     assert fingerprint(make()) == fingerprint(make()) is not None
     assert fingerprint(make(), "f64") != fingerprint(make(), "f32")
@@ -69,12 +72,14 @@ def variants() -> dict[str, Callable[..., Any]]:
     }
 
 
+@quadrants_alone
 def test_what_differs_has_another_fingerprint() -> None:
     marks = {name: fingerprint(each) for name, each in variants().items()}
     assert None not in marks.values()
     assert len({*marks.values(), fingerprint(make())}) == len(marks) + 1
 
 
+@quadrants_alone
 @pytest.mark.parametrize(
     ("place", "name", "value"),
     [(sys.modules[__name__], "FACTOR", 3.0), (shapes, "side", 4), (shapes, "area", lambda side: 4 * side)],
@@ -121,9 +126,6 @@ def kernels(by):
             x[i] = helper(x[i]) + by
 
     return SimpleNamespace(shift=shift)
-
-
-quadrants_alone = pytest.mark.skipif(runtime.compiler != "quadrants", reason="Taichi's cache has no names for kernels")
 
 
 @quadrants_alone

@@ -23,12 +23,13 @@ def check_start(params: Arrays, state: Arrays) -> None:
     """Raise UnphysicalValue if balls overlap or are off the table; fields may have a batch axis. NaN passes."""
     position = state["position"]
     rounding = SINGLE_ROUNDING if position.dtype == np.float32 else ROUNDING
-    flat = position.reshape(-1, *position.shape[-2:])
     fields = [params[name] for name in ("radius", "lower", "upper")]
-    members = [np.broadcast_to(values, (len(flat), values.shape[-1])) for values in fields]
-    for placed, sizes, low, high in zip(flat, *members, strict=True):
-        found = [*find_overlaps(placed, sizes, rounding)]
-        found += find_outside(placed, sizes, low, high, rounding) if low.size else []
+    batch = np.broadcast_shapes(position.shape[:-2], *[values.shape[:-1] for values in fields])
+    placed = np.broadcast_to(position, (*batch, *position.shape[-2:]))
+    sizes, low, high = [np.broadcast_to(values, (*batch, values.shape[-1])) for values in fields]
+    for at in np.ndindex(batch):
+        found = [*find_overlaps(placed[at], sizes[at], rounding)]
+        found += find_outside(placed[at], sizes[at], low[at], high[at], rounding) if low.size else []
         if found:
             raise UnphysicalValue(
                 "billiards: start", "balls start apart from each other and on the table", *found[0][1:]
