@@ -16,6 +16,7 @@ from simphys.assess import Criterion, estimate_noise, worst
 from simphys.assess.before import judge_cheaply, judge_start, refuse_start, settle_starts
 from simphys.assess.holdout import judge_holdout, predict_holdout
 from simphys.assess.laplace import approximate_posterior, judge_laplace
+from simphys.assess.omitted import explain_misfit, is_short
 from simphys.assess.recovery import Recovery, judge_recovery, recover
 from simphys.assess.starts import Starts, judge_starts, try_starts
 from simphys.assess.uncertainty import LARGEST
@@ -86,7 +87,7 @@ def assess(
     scene = estimate_noise(scene)
     objective = scene.objective()
     fit = identify(scene, folder=folder, overwrite=overwrite, resume=resume, on_iteration=on_iteration)
-    criteria = [*_settle(before, fit), *fit.criteria]
+    criteria = [*_settle(before, fit), *_explain(objective, fit)]
     if len(objective.labels) > LARGEST and fit.result.status in ("converged", "iteration limit"):
         return _assess_field(objective, fit, criteria, folder, seconds, tell)
     if fit.uncertainty is None:
@@ -115,6 +116,13 @@ def _settle(before: list[Criterion], fit: Identification) -> list[Criterion]:
     found = fit.uncertainty
     inside = fit.result.success and found is not None and not (found.at_lower | found.at_upper).any()
     return settle_starts(before) if inside else before
+
+
+def _explain(objective: SceneObjective[Scene], fit: Identification) -> list[Criterion]:
+    """Explain the misfit of a long motion, which a fit does not do by itself."""
+    if fit.uncertainty is None or is_short(objective):
+        return list(fit.criteria)
+    return explain_misfit(objective, fit.uncertainty, fit.criteria)
 
 
 def _require_errors(scene: Scene, unknowns: int) -> None:

@@ -123,6 +123,8 @@ def _judge_misfit(scene: Setup, uncertainty: Uncertainty) -> Criterion:
             "Look at fit.png: a wrong column, unit or sigma, a sensor's gain or offset, a missing force, bounds, or "
             "another optimum."
         )
+        if _judge_whiteness(uncertainty).verdict == "passed":
+            remedy = f"Residuals are independent, as noise is: is sigma {largest:.3g} times the stated one? {remedy}"
         return Criterion("misfit", largest, verdict, found, remedy)
     label, least = min(misfits.items(), key=lambda item: item[1])
     if least < SMALL_MISFIT:

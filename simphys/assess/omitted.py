@@ -1,0 +1,206 @@
+"""Numbers of the model, of the sensors and of the start that a fit omits, and that would explain its misfit.
+
+Of a number a, with the residuals r of the fit, their derivatives J by its unknowns and c by a, the optimum with a
+unknown as well has to first order
+
+    chi^2 = |r|^2 - (c' . r)^2 / |c'|^2,    c' = c - J J^+ c
+
+This is the score test, or test of Lagrange multipliers, for omitted variables: it says which numbers are worth a fit.
+Source: Rao 1948; Breusch and Pagan 1980.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from simphys import optimize
+from simphys.autograd.errors import InputError
+from simphys.experiment.misfits import sigma_is_stated
+from simphys.experiment.objective import SceneObjective
+from simphys.experiment.observe import Observations
+from simphys.experiment.setup import Setup
+from simphys.experiment.unknowns import Unknowns
+from simphys.scenefile import UnknownSection, flat_entries
+
+from .criteria import Criterion
+from .uncertainty import Uncertainty
+
+Array = np.ndarray[Any, Any]
+
+SHORT = 10_000_000
+"""Numbers in a motion, over all of its steps, up to which a fit looks for what it omits without being asked."""
+EACH = 6
+"""Entries of a field up to which each is tried by itself; more are tried as one, if they are alike."""
+MOST = 40
+"""Numbers that are tried at most: each takes a tangent of the motion."""
+FITTED, ITERATIONS = 5, 20
+"""Numbers with which a fit is made, those that promise most, and its iterations."""
+LITTLE = 0.05
+"""Part of chi^2 that a number must promise to explain to be worth a fit."""
+HALF = 0.5
+"""Part of chi^2 that may be left by a number that is named."""
+ALIKE, NAMED = 2.0, 3
+"""Factor of the least chi^2 left within which other numbers explain the misfit as well, and how many are named."""
+SENSOR = {"channel_gain": "gain of", "channel_offset": "offset of", "channel_delay": "delay of"}
+
+
+@dataclass(frozen=True)
+class Omitted:
+    """A number that explains much of the misfit once it is unknown, too."""
+
+    label: str
+    parameter: str
+    """The field, as [unknowns] names it."""
+    value: float
+    """Its value in the scene."""
+    found: float
+    """Its value where the misfit is least."""
+    left: float
+    """Part of chi^2 that is left there."""
+
+
+def is_short(objective: SceneObjective[Any]) -> bool:
+    """Return True if the motion is so short that a fit may look for what it omits without being asked."""
+    sizes = [part.steps * sum([each.size for each in part.state.tensors()]) for part in objective.scene.parts]
+    return sum(sizes) <= SHORT
+
+
+def explain_misfit(
+    objective: SceneObjective[Any], uncertainty: Uncertainty, criteria: Sequence[Criterion]
+) -> list[Criterion]:
+    """Say of a misfit that is too large which numbers would explain it; other criteria stay.
+
+    Nothing is said where a bound holds the fit back, or where residuals are independent, as noise is.
+    """
+    verdicts = {each.name: each.verdict for each in criteria}
+    if verdicts["bounds"] != "passed" or verdicts["white residuals"] == "passed":
+        return list(criteria)
+    found = list(criteria)
+    for place, each in enumerate(found):
+        too_small = sigma_is_stated(objective.scene) and each.value < 1
+        if each.name == "misfit" and each.verdict != "passed" and not too_small:
+            words = _describe(find_omitted(objective, uncertainty))
+            found[place] = replace(each, remedy=words or each.remedy)
+    return found
+
+
+def find_omitted(objective: SceneObjective[Any], uncertainty: Uncertainty) -> list[Omitted]:
+    """Find the numbers that explain the misfit of a fit best, the best one first; empty if none halves chi^2.
+
+    Those that promise most to first order are fitted, from the end of the fit.
+    """
+    sections = dict(_list_sections(objective.scene_at(uncertainty.theta), objective.scene.config.unknowns))
+    promising = _rank(objective, uncertainty, sections)[:FITTED]
+    fits = [_fit_also(objective, uncertainty, {label: sections[label]}) for label in promising]
+    found = sorted([each for each in fits if each is not None and each.left < HALF], key=lambda each: each.left)
+    return [each for each in found if each.left <= ALIKE * found[0].left][:NAMED]
+
+
+def _list_sections(fitted: Setup, sought: Mapping[str, UnknownSection]) -> Iterator[tuple[str, UnknownSection]]:
+    """List what could be unknown, too, up to MOST numbers; recordings share numbers of the model, and no others."""
+    part, count = fitted.parts[0], 0
+    for record in (part.params, part.sensor, part.state):
+        own = len(fitted.parts) > 1 and record is not part.params
+        for name, values in ({} if record is None else record.arrays()).items():
+            if name == "channel_delay" and part.config.runtime.limited:
+                continue  # a late channel needs all states
+            for label, section in _divide(name, values, sought):
+                count += len(fitted.parts) if own else 1
+                if count > MOST:
+                    return
+                yield label, section.model_copy(update={"experiments": "each" if own else "shared"})
+
+
+def _divide(name: str, values: Array, sought: Mapping[str, UnknownSection]) -> Iterator[tuple[str, UnknownSection]]:
+    """Divide a field into what is not sought yet: its entries, or all as one number if they are many and alike."""
+    taken = [flat_entries(each, values.shape) for each in sought.values() if each.parameter == name]
+    free = np.setdiff1d(np.arange(values.size), np.concatenate([np.zeros(0, int), *taken]))
+    if values.size == free.size and (values.size == 1 or (values.size > EACH and np.ptp(values) == 0)):
+        yield name, UnknownSection(parameter=name, tied=values.size > 1)
+    elif free.size <= EACH:
+        for index in zip(*np.unravel_index(free, values.shape), strict=True):
+            entry = [int(i) for i in index]
+            yield f"{name}{entry}", UnknownSection(parameter=name, entries=[entry])
+
+
+def _with_unknowns(objective: SceneObjective[Any], sections: Mapping[str, UnknownSection]) -> SceneObjective[Any]:
+    """Return the same objective with further unknowns behind its own."""
+    scene = objective.scene
+    together = {**scene.config.unknowns, **{_label(label): section for label, section in sections.items()}}
+
+    def changed(part: Any) -> Any:
+        return replace(part, config=part.config.model_copy(update={"unknowns": together}))
+
+    scene = replace(changed(scene), experiments=tuple([changed(part) for part in scene.experiments]))
+    values = [(part.name, part.values()) for part in scene.experiments]
+    return SceneObjective(scene, Unknowns(together, scene.values(), values))
+
+
+def _label(label: str) -> str:
+    """Return a label that no unknown of the scene has."""
+    return f"{label}, also"
+
+
+def _rank(
+    objective: SceneObjective[Any], uncertainty: Uncertainty, sections: Mapping[str, UnknownSection]
+) -> list[str]:
+    """Rank numbers by the chi^2 that they explain to first order, without those that explain little."""
+    wider, own = _with_unknowns(objective, sections), len(uncertainty.theta)
+    try:
+        columns = wider.jacobian(np.concatenate([uncertainty.theta, wider.start[own:]]))[:, own:]
+    except (InputError, optimize.FailedTrial):
+        return []
+    residuals, known = uncertainty.residuals, uncertainty.jacobian[:, ~(uncertainty.at_lower | uncertainty.at_upper)]
+    columns = columns - known @ np.linalg.lstsq(known, columns, rcond=None)[0]
+    squares = np.sum(columns**2, axis=0)
+    parts = (columns.T @ residuals) ** 2 / np.where(squares > 0, squares, 1.0) / float(residuals @ residuals)
+    blocks = [block for block in wider.unknowns.blocks if block.where.start >= own]
+    explained = {
+        label: max([parts[block.where.start - own] for block in blocks if block.unknown == _label(label)])
+        for label in sections
+    }
+    return sorted([label for label in sections if explained[label] > LITTLE], key=lambda label: -explained[label])
+
+
+def _fit_also(
+    objective: SceneObjective[Any], uncertainty: Uncertainty, section: Mapping[str, UnknownSection]
+) -> Omitted | None:
+    """Fit with one more unknown, from the end of the fit; None where that leads to what is not physical.
+
+    Where each recording has one of its own, the one that moves farthest is returned.
+    """
+    wider, own = _with_unknowns(objective, section), len(uncertainty.theta)
+    start = np.concatenate([uncertainty.theta, wider.start[own:]])
+    try:
+        with np.errstate(divide="ignore", invalid="ignore"):  # a number without an optimum wanders far away
+            result = optimize.minimize(wider.with_start(start), iterations=ITERATIONS)
+    except InputError:
+        return None
+    place = own + int(np.argmax(np.abs(result.theta - start)[own:]))
+    value, found = (float(wider.unknowns.natural(theta)[place]) for theta in (start, result.theta))
+    left = 2 * result.loss / float(uncertainty.residuals @ uncertainty.residuals)
+    (parameter,) = {each.parameter for each in section.values()}
+    return Omitted(_name(wider, place, *section), parameter, value, found, left)
+
+
+def _name(objective: SceneObjective[Any], place: int, label: str) -> str:
+    """Name a number by its channel or by its label, and the recording that it belongs to."""
+    block = next(each for each in objective.unknowns.blocks if each.where.start == place)
+    part = objective.scene.parts[block.experiment or 0]
+    if block.parameter in SENSOR and isinstance(part.observations, Observations):
+        label = (
+            f"{SENSOR[block.parameter]} {part.observations.channels[int(block.entries[0])].label} ({block.parameter})"
+        )
+    return label if block.experiment is None else f"{label}, {part.name}"
+
+
+def _describe(found: Sequence[Omitted]) -> str:
+    """Describe what explains a misfit; empty if nothing does."""
+    words = [
+        f"{each.label} {each.value:.5g} -> {each.found:.5g} leaves {100 * np.sqrt(each.left):.2g} %" for each in found
+    ]
+    return f"Set, or make unknown, what explains it: {', or '.join(words)} of it. Look at fit.png." * bool(words)

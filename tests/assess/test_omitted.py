@@ -1,0 +1,101 @@
+"""A misfit names its cause: the number of the model, of a sensor or of the start that the fit takes for known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simphys
+from simphys.app.workflow import Identification
+from simphys.assess import omitted
+from simphys.assess.criteria import Criterion
+from simphys.assess.omitted import Omitted, find_omitted
+from simphys.experiment.scene import Scene
+
+from ..experiment.test_several import STARTS, build, tables
+from ..helpers.small_scenes import TRUTH, oscillator
+
+NO_DRAG = {"unknowns": {"drag": None}, "material": {"drag": 0.0}}
+
+
+def seen_as(folder: Path, change: Callable[[Any, Any], Any], **changes: Any) -> Scene:
+    """The oscillator, whose recording another sensor made: `change` makes its values of times and values."""
+    oscillator(folder / "seen.txt")
+    time, value = np.loadtxt(folder / "seen.txt").T
+    np.savetxt(folder / "seen.txt", np.column_stack([time, change(time, value)]))
+    return oscillator(folder / "seen.txt", **changes)
+
+
+def find(scene: Scene) -> dict[str, Omitted]:
+    """What a fit omits, by the name of the field, the best one first."""
+    fit = simphys.identify(scene)
+    assert fit.uncertainty is not None
+    return {each.parameter: each for each in find_omitted(scene.objective(), fit.uncertainty)}
+
+
+def misfit(fit: Identification) -> Criterion:
+    return next(each for each in fit.criteria if each.name == "misfit")
+
+
+def test_a_force_that_the_model_lacks_is_named_with_its_value(tmp_path: Path) -> None:
+    scene = oscillator(tmp_path / "seen.txt", **NO_DRAG)
+    found = find(scene)
+    assert set(found) == {"drag", "damping"}  # of a single mass both do the same
+    assert found["drag"].found == pytest.approx(TRUTH["drag"], abs=0.01) and found["drag"].value == 0
+    fit = simphys.identify(scene)
+    assert "drag[0] 0 -> 0.09" in misfit(fit).remedy and "leaves 26 %" in misfit(fit).remedy
+
+
+def test_a_sensor_with_an_offset_is_named(tmp_path: Path) -> None:
+    found = find(seen_as(tmp_path, lambda time, value: value + 0.05))
+    assert found["channel_offset"].found == pytest.approx(0.05, abs=0.005)
+    assert found["channel_offset"].label == "offset of position of node 0 (channel_offset)"
+
+
+def test_a_sensor_that_is_late_is_named(tmp_path: Path) -> None:
+    found = find(seen_as(tmp_path, lambda time, value: np.interp(time - 0.05, time, value)))
+    assert found["channel_delay"].found == pytest.approx(0.05, abs=0.005)
+
+
+def test_a_column_in_another_unit_is_named(tmp_path: Path) -> None:
+    scene = seen_as(tmp_path, lambda time, value: 1000 * value, unknowns={"start": None})
+    found = find(scene)
+    assert found["channel_gain"].found == pytest.approx(1000, rel=0.01)
+
+
+def test_one_of_several_recordings_with_another_gain_is_named(tmp_path: Path) -> None:
+    given = tables(tmp_path)
+    del given["unknowns"]["start"]
+    for experiment, start in zip(given["experiments"], STARTS, strict=True):
+        experiment["values"]["begin"]["value"] = start
+    lines = Path(given["observations"]["file"]).read_text().splitlines()
+    changed = [f"1.0,{time},{1.2 * float(x)}" for time, x in (line.split(",")[1:] for line in lines[61:121])]
+    Path(given["observations"]["file"]).write_text("\n".join([*lines[:61], *changed, *lines[121:]]))
+    found = find(build(given))
+    assert found["channel_gain"].label == "gain of x (channel_gain), experiment 2"
+    assert found["channel_gain"].found == pytest.approx(1.2, rel=0.01)
+
+
+def test_nothing_is_named_where_nothing_explains_the_recording(tmp_path: Path) -> None:
+    fit = simphys.identify(seen_as(tmp_path, lambda time, value: np.sin(time**2)))
+    assert misfit(fit).verdict == "failed" and misfit(fit).remedy.startswith("Look at fit.png: a wrong column")
+
+
+def test_a_bound_that_holds_the_fit_back_is_the_explanation(tmp_path: Path) -> None:
+    fit = simphys.identify(oscillator(tmp_path / "seen.txt", unknowns={"stiffness": {"bounds": [5.0, 8.0]}}))
+    assert misfit(fit).verdict == "failed" and "explains" not in misfit(fit).remedy
+
+
+def test_residuals_that_are_noise_ask_for_another_sigma(tmp_path: Path) -> None:
+    fit = simphys.identify(seen_as(tmp_path, lambda time, value: 1000 * value))  # the start explains the unit
+    assert misfit(fit).verdict == "failed" and "is sigma 964 times the stated one?" in misfit(fit).remedy
+
+
+def test_long_motions_are_explained_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(omitted, "SHORT", 0)
+    fit = simphys.identify(oscillator(tmp_path / "seen.txt", **NO_DRAG))
+    assert misfit(fit).verdict != "passed" and "explains" not in misfit(fit).remedy
