@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,8 @@ import numpy as np
 
 from ..autograd import Tensor, runtime
 from ..autograd.errors import InputError
-from ..simulator import Array, Arrays, Model, Shape
+from ..simulator import Array, Arrays, Model, Record, Shape
+from .trajectory import Trajectory
 
 Keep = str | Sequence[int]
 
@@ -82,13 +83,19 @@ class Inputs:
 
 def read_inputs(model: Model, params: Any, state: Any, control: Tensor | None, steps: int) -> Inputs:
     """Check all inputs. Errors: InputError with the field, the shape that it should have and the shape that it has."""
-    if np.asarray(steps).dtype.kind not in "iu" or steps < 1:
+    if np.ndim(steps) or np.asarray(steps).dtype.kind not in "iu" or steps < 1:
         raise InputError("rollout", "steps is a number, at least 1", steps, "Ask for one step or more.")
     expected: list[tuple[str, Tensor, Shape]] = []
     for what, record, shapes in (("state", state, model.state_shapes()), ("params", params, model.param_shapes())):
+        _require_record(what, record, shapes)
         expected += [(f"{what}.{name}", getattr(record, name), shape) for name, shape in shapes.items()]
+    for name in state.names():
+        if hasattr(Trajectory, name) or name in Trajectory.__dataclass_fields__:
+            remedy = "Give this field of the state another name."
+            raise InputError("rollout", "no field of a state is called like a part of a Trajectory", name, remedy)
     shape = model.control_shape()
     if control is not None:
+        _require_tensor("control", control)
         if shape is None:
             raise InputError("rollout", "this simulator takes no control", f"shape {control.shape}", "Leave it out.")
         expected.append(("control", control, (steps, *shape)))
@@ -112,6 +119,25 @@ def read_inputs(model: Model, params: Any, state: Any, control: Tensor | None, s
         raise InputError("rollout", "a batch has a member", f"{batches[0]} has none", "Pass one member or more.")
     model.check_start(params.arrays(), state.arrays())
     return Inputs(model, params, state, control, steps, next(iter(batches), None))
+
+
+def _require_record(what: str, record: Any, shapes: Mapping[str, Shape]) -> None:
+    """Raise InputError unless a record has all the fields of the model's, as Tensors."""
+    source, wanted = f"rollout, {what}", ", ".join(shapes)
+    if not isinstance(record, Record):
+        remedy = f"Pass the model's {'State' if what == 'state' else 'Params'}."
+        raise InputError(source, f"is a record with the fields {wanted}", type(record).__name__, remedy)
+    if not set(shapes) <= set(record.names()):
+        remedy = "The order of the arguments is rollout(model, params, state, ...)."
+        raise InputError(source, f"has the fields {wanted}", ", ".join(record.names()), remedy)
+    for name in shapes:
+        _require_tensor(f"{what}.{name}", getattr(record, name))
+
+
+def _require_tensor(name: str, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        remedy = "Wrap it: simphys.autograd.tensor(...)."
+        raise InputError(f"rollout, {name}", "is a Tensor", type(value).__name__, remedy)
 
 
 def resolve_keep(keep: Keep, steps: int) -> Array:

@@ -2,10 +2,11 @@
 
 from .arrays import Array, Arrays, Rows, Shape
 from .bodies import Bodies
-from .contract import Engine, Model, Quantity, Record
+from .contract import Engine, Model, Quantity
 from .events import Event
 from .grids import Grid
 from .markers import Markers
+from .record import Record
 from .step_limit import StepLimit
 from .waves import Waves
 

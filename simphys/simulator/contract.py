@@ -14,18 +14,15 @@ Rollouts, memory budgets, batches, checks of gradients, adjoint health and scene
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from simphys.autograd import Tensor, tensor
+from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError, MissingJvp
-from simphys.autograd.look.html import html_table
 
 from .arrays import Array, Arrays, Rows, Shape, locked
 from .bodies import Bodies
@@ -33,7 +30,6 @@ from .events import Event
 from .grids import Grid
 from .markers import Markers, mark_nodes
 from .step_limit import StepLimit
-from .summary import describe_field, describe_record
 from .waves import Waves
 
 
@@ -42,82 +38,6 @@ class Quantity(NamedTuple):
 
     values: Array
     unit: str
-
-
-@functools.cache
-def _names(cls: type[Record]) -> tuple[str, ...]:
-    return tuple([field.name for field in fields(cls)])
-
-
-def _is_tensor(value: object) -> bool:
-    return isinstance(value, Tensor) or type(value).__module__.partition(".")[0] == "torch"
-
-
-def _split(text: str) -> tuple[str, str]:
-    """Split the description of a field into shape and numbers."""
-    shape, _, numbers = text.rpartition(": ") if ": " in text else text.rpartition("= ")
-    return shape.strip(" :"), numbers
-
-
-class Record:
-    """Base of Params and State: a frozen dataclass whose fields are Tensors."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Give each class this text for itself: a dataclass writes one of its own where it finds none."""
-        super().__init_subclass__(**options)
-        if "__repr__" not in cls.__dict__:
-            cls.__repr__ = Record.__repr__  # type: ignore[method-assign]
-
-    def __repr__(self) -> str:
-        return describe_record(type(self).__name__, {name: np.asarray(x) for name, x in self.arrays().items()})
-
-    def _repr_html_(self) -> str:
-        rows = [(name, *_split(describe_field("", values))) for name, values in self.arrays().items()]
-        return html_table(type(self).__name__, ("field", "shape", "values"), rows)
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """Names of the fields, in order."""
-        return _names(cls)  # type: ignore[arg-type]  # mypy takes the hash of a record for that of its class
-
-    def tensors(self) -> tuple[Tensor, ...]:
-        """Tensors of all fields, in order."""
-        return tuple([getattr(self, name) for name in self.names()])
-
-    def arrays(self) -> Arrays:
-        """Values of all fields by name."""
-        return {name: getattr(self, name).data for name in self.names()}
-
-    def replace(self, **changes: Tensor | npt.ArrayLike) -> Self:
-        """Return a copy with other values in some fields.
-
-        A number fills its field; a list or an array has the field's present shape; a Tensor is taken as it is, and
-        gradients flow to it, as is a tensor of torch, for `to_torch`.
-        Errors: InputError for an unknown name, a shape that does not fit, or no numbers.
-        """
-        for name in changes:
-            if name not in self.names():
-                known = f"the fields are {', '.join(self.names())}"
-                raise InputError(f"{type(self).__name__}.replace", known, name, "Name one of these.")
-        values = {n: v if _is_tensor(v) else self._tensor_for(n, v) for n, v in changes.items()}
-        return replace(self, **values)
-
-    def _tensor_for(self, name: str, value: npt.ArrayLike) -> Tensor:
-        """Make a Tensor of the present shape and precision of a field. Errors: InputError."""
-        present: Tensor = getattr(self, name)
-        source, shape = f"{type(self).__name__}.replace, {name}", list(present.shape)
-        try:
-            array = np.asarray(value)
-        except ValueError:  # rows of different lengths
-            array = np.asarray(None)
-        if array.dtype.kind not in "iuf":
-            raise InputError(source, f"must be numbers, of shape {shape}", repr(value), "Pass one number, or an array.")
-        if array.ndim and array.shape != present.shape:
-            remedy = "Pass one number to fill the field, an array of that shape, or a Tensor, which may be a batch."
-            raise InputError(source, f"must be of shape {shape}", f"shape {list(array.shape)}", remedy)
-        return tensor(np.broadcast_to(array, present.shape), dtype=present.dtype)
 
 
 class Engine(ABC):
@@ -263,14 +183,24 @@ def _unbound(model: Model, *arguments: Any, **options: Any) -> Any:
 
 
 class ModelType(ABCMeta):
-    """Maker of models: their arrays become copies that are locked, since a write to topology has no version."""
+    """Maker of models that stay as they are, since kernels are compiled for them and no version tells of a change.
+
+    Their arrays become copies that are locked, lists of numbers become tuples, and attributes are set no more.
+    """
 
     def __call__(cls, *arguments: Any, **named: Any) -> Any:
         model = super().__call__(*arguments, **named)
-        for name, value in list(getattr(model, "__dict__", {}).items()):
+        for name, value in list(model.__dict__.items()):
             if type(value) is np.ndarray and value.flags.writeable:
                 model.__dict__[name] = locked(value.copy())
+            elif isinstance(value, list):
+                model.__dict__[name] = _as_tuple(value)
+        model.__dict__["_is_made"] = True
         return model
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple([_as_tuple(each) for each in value]) if isinstance(value, list) else value
 
 
 class Model(metaclass=ModelType):
@@ -288,6 +218,13 @@ class Model(metaclass=ModelType):
     """Time step [s]."""
 
     _bound: ClassVar[Bound]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_is_made" in self.__dict__:
+            who = f"{type(self).__name__}.{name}"
+            remedy = "Make another model; of a dataclass by dataclasses.replace."
+            raise InputError(who, "a model stays as it is: kernels are compiled for it", f"{value!r}", remedy)
+        super().__setattr__(name, value)
 
     @classmethod
     def bind(

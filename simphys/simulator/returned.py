@@ -8,7 +8,8 @@ from typing import Any
 
 from simphys.autograd.errors import InputError
 
-from .contract import Model, Record
+from .contract import Model
+from .record import Record
 
 
 def describe_kind(found: object) -> str:

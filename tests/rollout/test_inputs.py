@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.errors import InputError
-from simphys.rollout import plan, rollout
+from simphys.rollout import Mode, plan, rollout
+from simphys.simulator import Record
 
 from .cases import assert_bitwise, case, gradient
 from .pendulums import Pendulums, system
@@ -46,6 +48,18 @@ def attempt(**changes: Any) -> None:
         ({"angle": np.ones((2, 3)), "damping": np.ones(5)}, "state.angle has 2, params.damping has 5. Make them equal"),
         ({"angle": np.ones((0, 3))}, "rollout: a batch has a member; found state.angle has none. Pass one member or "),
         ({"steps": 0}, "rollout: steps is a number, at least 1; found 0. Ask for one step or more."),
+        (
+            {"steps": np.array([3])},
+            "rollout: steps is a number, at least 1; found array([3]). Ask for one step or more.",
+        ),
+        (
+            {"control": np.ones((2, 3))},
+            "rollout, control: is a Tensor; found ndarray. Wrap it: simphys.autograd.tensor",
+        ),
+        (
+            {"control": [[1.0, 2.0, 3.0]] * 2},
+            "rollout, control: is a Tensor; found list. Wrap it: simphys.autograd.ten",
+        ),
         ({"steps": 1.5}, "rollout: steps is a number, at least 1; found 1.5. Ask for one step or more."),
         ({"keep": "last"}, 'it is all, final or step numbers; found last. Pass "all", "final" or a list of step '),
         ({"keep": []}, "rollout, keep: steps lie in 0 ... 2; found none. Pass steps of the horizon."),
@@ -62,6 +76,40 @@ def attempt(**changes: Any) -> None:
 def test_the_message_says_what_is_wrong(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         attempt(**changes)
+
+
+@pytest.mark.parametrize("mode", ["fused", "step", "nested"])
+def test_records_that_are_none_or_another_ones_are_refused(mode: Mode) -> None:
+    model, params, state, control = system(steps=2)
+
+    make: Any = replace
+
+    def run(params: Any, state: Any) -> None:
+        rollout(model, params, state, steps=2, control=control, mode=mode)
+
+    for swapped, message in (
+        ((state, params), "rollout, state: has the fields angle, rate; found stiffness, "),
+        ((params.arrays(), state), "rollout, params: is a record with the fields stiffness, "),
+        ((None, state), "found NoneType. Pass the model's Params."),
+        ((params, make(state, angle=state.angle.data)), "rollout, state.angle: is a Tensor; found ndarray. Wrap it"),
+        ((make(params, damping=0.1), state), "rollout, params.damping: is a Tensor; found float. Wrap it: simphys"),
+    ):
+        with pytest.raises(InputError, match=re.escape(message)):
+            run(*swapped)
+
+
+@pytest.mark.parametrize("name", ["running", "plan", "adjoint", "final", "steps", "plot"])
+def test_a_field_that_a_trajectory_would_hide_is_refused(name: str) -> None:
+    @dataclass(frozen=True)
+    class OtherState(Record):
+        angle: Tensor
+        rate: Tensor
+        __annotations__ = {"angle": Tensor, "rate": Tensor, name: Tensor}
+
+    model, params, state, control = system(steps=2)
+    other = OtherState(state.angle, state.rate, state.rate)  # type: ignore[call-arg]
+    with pytest.raises(InputError, match=f"called like a part of a Trajectory; found {name}"):
+        rollout(model, params, other, steps=2, control=control)
 
 
 def test_a_control_for_a_simulator_that_takes_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd import runtime, tensor
+from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.errors import InputError
+from simphys.simulator import Record
 
 from ..helpers.small_scenes import soft_square
 
@@ -57,3 +58,9 @@ def test_gradients_flow_to_a_tensor_of_any_shape() -> None:
 def test_what_does_not_fit_is_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         soft_square().state.replace(**changes)
+
+
+@pytest.mark.parametrize("name", ["names", "tensors", "arrays", "replace"])
+def test_a_field_called_like_a_method_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"Odd.{name}: a field has another name than names, tensors, arrays, replace"):
+        type("Odd", (Record,), {"__annotations__": {name: Tensor}})
