@@ -91,7 +91,7 @@ def read_inputs(model: Model, params: Any, state: Any, control: Tensor | None, s
         expected += [(f"{what}.{name}", getattr(record, name), shape) for name, shape in shapes.items()]
     for name in state.names():
         if hasattr(Trajectory, name) or name in Trajectory.__dataclass_fields__:
-            remedy = "Give this field of the state another name."
+            remedy = "Rename the field of the state."
             raise InputError("rollout", "no field of a state is called like a part of a Trajectory", name, remedy)
     shape = model.control_shape()
     if control is not None:
