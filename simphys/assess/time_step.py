@@ -74,7 +74,7 @@ def _find_smooth(part: Any, sought: set[str]) -> dict[str, Array]:
     found: dict[str, Array] = {}
     for name, strength in SHARPNESS.items():
         friction = getattr(part.params, strength, None)
-        if friction is not None and name not in sought:
+        if friction is not None and friction.data.any() and name not in sought:
             taken = (friction.data != 0) & _is_unstated(part.config, friction.shape)
             if taken.any():
                 found[name] = taken

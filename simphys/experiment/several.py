@@ -39,7 +39,7 @@ def join_experiments(config: Any, each: Sequence[S]) -> S:
         own = {}
         for part in ("params", "state", "design"):
             record, shared = getattr(one, part), getattr(first, part)
-            if record is not None and one is not first:
+            if record is not None and shared is not None and one is not first:
                 own[part] = record.replace(**_equal_fields(record, shared))
         joined.append(replace(one, model=first.model, name=config.experiments[place].name, **own))
     return replace(joined[0], config=config, observations=None, experiments=tuple(joined), name="")

@@ -213,12 +213,18 @@ class Config(Section):
         """Complete the initial state where it depends on parameters."""
         return state
 
-    def completed(self, state: Any) -> Any:
-        """Complete an initial state, some fields of which are unknown, by the fields that follow from others."""
+    def completed(self, state: Any, design: Any = None) -> Any:
+        """Complete a state, some fields of which are unknown, by those that follow from others, or from the design.
+
+        Without a design, the state is one along the motion.
+        """
         return state
 
     def design(self) -> Record | None:
-        """Build the numbers from which some parameters follow (see `designed`), and that may be unknown instead."""
+        """Build the numbers from which parameters (see `designed`) or the start (see `completed`) follow.
+
+        They may be unknown instead.
+        """
         return None
 
     def designed(self, model: Any, params: Any, design: Any) -> Any:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
+from simphys.autograd import tensor
 from simphys.scenefile.section import Fields, Problem
 from simphys.scenefile.sections import Config
 
 from . import scene, scene_checks, sections, stability
 from .checks import check_params
+from .joints.assembly import JointStart, assemble
+from .joints.joint import Joint
 from .model import RigidBodies
 
 
@@ -25,6 +29,11 @@ class RigidConfig(Config):
     contact: sections.ContactSection = sections.ContactSection()
     controller: sections.ControllerSection | None = None
 
+    @cached_property
+    def joints_of_bodies(self) -> tuple[Joint, ...]:
+        """The joints of the model."""
+        return scene.build_joints(self.joints, self.bodies)
+
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
         return scene_checks.find_problems(sections)
@@ -34,6 +43,17 @@ class RigidConfig(Config):
 
     def build_model(self) -> RigidBodies:
         return scene.build_model(self)
+
+    def design(self) -> JointStart | None:
+        """Build the start of the joints."""
+        design = self.fields.design
+        return JointStart(**{name: tensor(values) for name, values in design.items()}) if design else None
+
+    def completed(self, state: Any, design: Any = None) -> Any:
+        """Move the bodies to where the joints start."""
+        if design is None:
+            return state
+        return assemble(self.joints_of_bodies, scene.fixed_bodies(self.bodies), state, design)
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         check_params(params.arrays())

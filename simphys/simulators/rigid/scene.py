@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from simphys.autograd import tensor
 from simphys.nn import Controller
 from simphys.scenefile.section import Fields
+from simphys.simulators.rigid.joints.assembly import JointStart, assemble
 from simphys.simulators.rigid.joints.joint import WORLD, Joint, Spring
 from simphys.simulators.rigid.markers import RigidMarkers
-from simphys.simulators.rigid.model import RigidBodies
+from simphys.simulators.rigid.model import RigidBodies, State
 from simphys.simulators.rigid.sections import (
     BallSection,
     BodySection,
@@ -41,9 +43,9 @@ def build_model(config: Any) -> RigidBodies:
         dt=config.time.dt,
         shapes=tuple([tuple(shapes_of(body)) for body in bodies]),
         planes=tuple([plane_of(each) for each in config.planes]),
-        joints=tuple([_joint(each, bodies) for each in config.joints]),
+        joints=build_joints(config.joints, bodies),
         springs=tuple([_spring(each, bodies) for each in config.springs]),
-        fixed=tuple([index for index, body in enumerate(bodies) if body.fixed]),
+        fixed=fixed_bodies(bodies),
         apart=tuple([(pair[0], pair[1]) for pair in config.contact.apart]),
         law=chosen.law,
         sweeps=chosen.sweeps,
@@ -96,14 +98,57 @@ def build_fields(config: Any) -> Fields:
         network = _controller(controller, waves).network(senses=senses, outputs=channels)
         params |= network.initial_arrays(controller.seed)
         channels = waves
-    state = {
+    names = {"joint_start", "joint_rate"}
+    sections = [config.unknowns, config.values, *[each.values for each in config.experiments]]
+    named = any(each.parameter in names for section in sections for each in section.values())
+    return Fields(
+        params=params,
+        state=start_state(bodies, joints),
+        design=start_joints(joints) if named or are_started(joints) else {},
+        nodes=n,
+        channels=channels or None,
+        markers=RigidMarkers(n, dim),
+    )
+
+
+def are_started(joints: Sequence[JointSection]) -> bool:
+    """Return True if a joint says where it starts, or how fast."""
+    return any((joint.start, joint.rate) != (None, None) for joint in joints)
+
+
+def start_joints(joints: Sequence[JointSection]) -> dict[str, Array]:
+    """Return where joints start, and how fast."""
+    return {
+        "joint_start": np.array([joint.start or 0.0 for joint in joints], float),
+        "joint_rate": np.array([joint.rate or 0.0 for joint in joints], float),
+    }
+
+
+def start_state(bodies: Sequence[BodySection], joints: Sequence[JointSection]) -> dict[str, Array]:
+    """Return poses and velocities of bodies, moved to where their joints start."""
+    dim = len(bodies[0].position)
+    spins = 1 if dim == 2 else 3
+    given = {
         "position": np.array([body.position for body in bodies], float),
         "orientation": np.array([orientation(body) for body in bodies]),
         "velocity": np.array([body.velocity or [0.0] * dim for body in bodies], float),
         "angular_velocity": np.array([np.broadcast_to(body.angular_velocity or 0.0, spins) for body in bodies], float),
     }
-    markers = RigidMarkers(n, dim)
-    return Fields(params=params, state=state, nodes=n, channels=channels or None, markers=markers)
+    if not are_started(joints):
+        return given
+    state = State(**{name: tensor(values, dtype=np.float64) for name, values in given.items()})
+    start = JointStart(**{name: tensor(values, dtype=np.float64) for name, values in start_joints(joints).items()})
+    return assemble(build_joints(joints, bodies), fixed_bodies(bodies), state, start).arrays()
+
+
+def build_joints(joints: Sequence[JointSection], bodies: Sequence[BodySection]) -> tuple[Joint, ...]:
+    """Return the joints in the form of the model."""
+    return tuple([_joint(each, bodies) for each in joints])
+
+
+def fixed_bodies(bodies: Sequence[BodySection]) -> tuple[int, ...]:
+    """Return the indices of the bodies that no force moves."""
+    return tuple([index for index, body in enumerate(bodies) if body.fixed])
 
 
 def shapes_of(body: BodySection) -> list[Shape]:

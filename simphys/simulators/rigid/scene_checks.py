@@ -12,7 +12,16 @@ from simphys.scenefile.control import PatternSection
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
 from simphys.simulators.rigid import target_checks
 from simphys.simulators.rigid.contacts import overlap
-from simphys.simulators.rigid.scene import plane_of, rotation_matrix, shapes_of
+from simphys.simulators.rigid.joints.assembly import find_tree
+from simphys.simulators.rigid.scene import (
+    are_started,
+    build_joints,
+    fixed_bodies,
+    plane_of,
+    rotation_matrix,
+    shapes_of,
+    start_state,
+)
 from simphys.simulators.rigid.sections import (
     BodySection,
     ContactSection,
@@ -25,6 +34,8 @@ from simphys.simulators.rigid.sections import (
 )
 from simphys.simulators.rigid.solids import fill_shapes
 
+START = ("start", "rate")
+"""Keys of a joint that say where bodies start."""
 ROUNDING = 1e-9
 """Relative tolerance of overlaps and centres of mass: shapes that touch only because of rounded decimals are valid."""
 
@@ -74,7 +85,9 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
         found += _check_controller(controller, joints, waves, dim)
     if found or planes is None or joints is None or contact is None or simulator is None:
         return found
-    found += _check_places(bodies, planes, joints, contact)
+    found += _check_starts(bodies, joints)
+    if not found:
+        found += _check_places(_started(bodies, joints), planes, joints, contact)
     moved = {each.parameter for each in (unknowns or {}).values()}
     if not found and loss is not None and "position" not in moved:
         found += target_checks.problems(bodies, planes, loss.terms, is_hard=simulator.law == "impulse")
@@ -162,6 +175,36 @@ def _check_joint(key: Key, joint: JointSection, dim: int) -> Iterator[Problem]:
             yield from _check_direction((*key, "axis"), joint.axis, dim)
     elif joint.axis is not None:
         yield _problem((*key, "axis"), f"a {joint.kind} joint in {dim}-D has no axis", joint.axis, "Remove the axis.")
+
+
+def _check_starts(bodies: Sequence[BodySection], joints: Sequence[JointSection]) -> Iterator[Problem]:
+    """Check that joints that start somewhere leave bodies free to follow."""
+    given = [(place, name) for place, joint in enumerate(joints) for name in START if getattr(joint, name) is not None]
+    if not given:
+        return
+    links, closing = find_tree(build_joints(joints, bodies), len(bodies), fixed_bodies(bodies))
+    for place, name in given:
+        if joints[place].kind == "fixed":
+            constraint = "a fixed joint has no free motion to start"
+            yield _problem(("joints", place, name), constraint, getattr(joints[place], name), f"Remove {name}.")
+    for place in closing:
+        constraint = "joints whose start or rate is given form a tree"
+        found, remedy = Words(f"joint {place} closes a loop"), "Give poses and velocities in [[bodies]] instead."
+        yield _problem(("joints", given[0][0], given[0][1]), constraint, found, remedy)
+    for child in [link.child for link in links]:
+        for name in ("velocity", "angular_velocity"):
+            if (velocity := getattr(bodies[child], name)) is not None:
+                constraint = "velocities of bodies follow from the start and rate of joints"
+                yield _problem(("bodies", child, name), constraint, velocity, f"Give joints.rate, or remove {name}.")
+
+
+def _started(bodies: Sequence[BodySection], joints: Sequence[JointSection]) -> Sequence[BodySection]:
+    """Return the bodies where their joints start."""
+    if not are_started(joints):
+        return bodies
+    state = start_state(bodies, joints)
+    changes = zip(bodies, state["position"].tolist(), state["orientation"].tolist(), strict=True)
+    return [body.model_copy(update={"position": x, "orientation": q if len(q) > 1 else q[0]}) for body, x, q in changes]
 
 
 def _check_contact(contact: ContactSection, simulator: RigidSimulator | None, n: int) -> Iterator[Problem]:

@@ -99,6 +99,10 @@ class JointSection(Section):
     revolute: rotation about the anchor [m], in space about the axis [1] through it. prismatic: a slides along the axis;
     the default anchor is the centre of a. fixed: no relative motion. damping [N m s] or [kg/s]: of the free motion.
     motor [N m or N]: torque or force on a for a control of 1; without it, the joint has no motor.
+    start [rad] or [m]: rotation or slide of body a against b, counted from the poses that [[bodies]] give, and rate
+    [rad/s] or [m/s]; 0 by default. With one of them, all bodies of a tree of joints move along: their poses follow from
+    that of its root, which is the world, a fixed body or the first body, and their velocities from its velocity and the
+    rates. Unknowns name them joint_start and joint_rate.
     dry_friction [N m] or [N]: Coulomb's, as the torque or force (2/pi) dry_friction atan(rate / transition_rate)
     against the free motion. transition_rate [rad/s] or [m/s]: within some of it, dry friction changes its sign; 0.1 by
     default; a fit of friction needs one far below the rates of the motion. Unknowns name them joint_dry_friction and
@@ -112,6 +116,8 @@ class JointSection(Section):
     axis: Vector | None = None
     damping: NonNegative = 0.0
     motor: float | None = None
+    start: float | None = None
+    rate: float | None = None
     dry_friction: NonNegative | None = None
     transition_rate: Positive | None = None
 
