@@ -154,6 +154,7 @@ def _rank(
         columns = wider.jacobian(np.concatenate([uncertainty.theta, wider.start[own:]]))[:, own:]
     except (InputError, optimize.FailedTrial):
         return []
+    columns = np.where(np.isfinite(columns).all(axis=0), columns, 0.0)
     residuals, known = uncertainty.residuals, uncertainty.jacobian[:, ~(uncertainty.at_lower | uncertainty.at_upper)]
     columns = columns - known @ np.linalg.lstsq(known, columns, rcond=None)[0]
     squares = np.sum(columns**2, axis=0)

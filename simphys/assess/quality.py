@@ -36,7 +36,8 @@ HELD_GAIN = 2.0
 """Decrease of chi^2 / 2 beyond a bound, in its unit (chi_square.py): two standard errors."""
 STEP_CHANGE = 1.0
 """Change by half the time step, or by sharper friction, in standard errors, beyond which it matters."""
-LARGEST_CORRELATION = 0.999
+LARGEST_CORRELATION, KNOWN = 0.999, 0.01
+"""Correlation of two unknowns beyond which they are doubtful, unless both have a smaller relative error than this."""
 
 
 def judge_search(result: optimize.Result) -> Criterion:
@@ -230,7 +231,7 @@ def _judge_unknowns(uncertainty: Uncertainty) -> Iterator[Criterion]:
     if largest:
         one, other = uncertainty.labels[int(first)], uncertainty.labels[int(second)]
         found = f"largest correlation {largest:.4g}, of {one} and {other}; {found}"
-    linked = abs(largest) > LARGEST_CORRELATION
+    linked = abs(largest) > LARGEST_CORRELATION and max(_relative_errors(uncertainty)[[first, second]]) > KNOWN
     remedy = ""
     if linked:
         alone = 1 / np.sqrt(max(1 - largest**2, 1e-16))
@@ -239,6 +240,13 @@ def _judge_unknowns(uncertainty: Uncertainty) -> Iterator[Criterion]:
             "otherwise, or observe what tells them apart; until then a small fault of the model moves both."
         )
     yield Criterion("determined unknowns", abs(largest), "doubtful" if linked else "passed", found, remedy)
+
+
+def _relative_errors(uncertainty: Uncertainty) -> Array:
+    """Compute the larger standard error of each value over the value [p]; infinite for a value of 0."""
+    errors = np.fmax(uncertainty.standard.values, uncertainty.robust) * np.abs(uncertainty.natural_derivative)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(errors / np.abs(uncertainty.natural))
 
 
 def _judge_time_step(uncertainty: Uncertainty) -> Criterion:

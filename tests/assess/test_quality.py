@@ -202,3 +202,16 @@ def test_an_outlier_hardly_changes_values_and_errors_of_a_robust_fit(tmp_path: P
         assert abs(one.value - other.value) < one.standard_error
         assert one.standard_error == pytest.approx(other.standard_error, rel=0.15)
         assert one.robust_error == pytest.approx(other.robust_error, rel=0.3)
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(0.1, "doubtful"), (1e-3, "passed")])
+def test_linked_unknowns_are_doubtful_unless_both_are_known(error: float, verdict: str, tmp_path: Path) -> None:
+    fit = simphys.identify(oscillator(tmp_path / "seen.txt"))
+    assert fit.uncertainty is not None
+    errors = error * np.abs(fit.uncertainty.natural / fit.uncertainty.natural_derivative)
+    together = np.diag(errors**2)
+    together[0, 1] = together[1, 0] = 0.9995 * errors[0] * errors[1]
+    standard = replace(fit.uncertainty.standard, values=errors, spread=together, sigma=1.0)
+    changed = replace(fit.uncertainty, standard=standard, robust_covariance=together)
+    found = next(each for each in judge(fit.scene, changed) if each.name == "determined unknowns")
+    assert found.verdict == verdict and "largest correlation 0.9995, of stiffness and drag" in found.found
