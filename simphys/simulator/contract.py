@@ -32,6 +32,7 @@ from .bodies import Bodies
 from .events import Event
 from .grids import Grid
 from .markers import Markers, mark_nodes
+from .model_checks import require_positive_fields
 from .step_limit import StepLimit
 from .summary import describe_field, describe_record
 from .waves import Waves
@@ -263,10 +264,15 @@ def _unbound(model: Model, *arguments: Any, **options: Any) -> Any:
 
 
 class ModelType(ABCMeta):
-    """Maker of models: their arrays become copies that are locked, since a write to topology has no version."""
+    """Maker of models, which checks the time step.
+
+    Their arrays become copies that are locked, since a write to topology has no version.
+    """
 
     def __call__(cls, *arguments: Any, **named: Any) -> Any:
         model = super().__call__(*arguments, **named)
+        if "dt" in getattr(model, "__dict__", {}):
+            require_positive_fields(model, dt="s")
         for name, value in list(getattr(model, "__dict__", {}).items()):
             if type(value) is np.ndarray and value.flags.writeable:
                 model.__dict__[name] = locked(value.copy())

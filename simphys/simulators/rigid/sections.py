@@ -23,7 +23,7 @@ class RigidSimulator(Simulator):
     name: Literal["rigid"]
     law: Literal["impulse", "compliant"] = "impulse"
     sweeps: Count = 20
-    rest_speed: NonNegative = 0.2
+    rest_speed: Positive = 0.2
     slip_speed: Positive = 0.05
     joint_correction: Part = 0.2
 
