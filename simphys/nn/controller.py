@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..autograd.errors import InputError
+from ..simulator.model_checks import require_counts
 from .network import Network
 
 
@@ -25,9 +25,7 @@ class Controller:
     """Factor on positions and velocities before they enter the network."""
 
     def __post_init__(self) -> None:
-        for name in ("waves", "hidden"):
-            if getattr(self, name) < 1:
-                raise InputError(f"Controller.{name}", "at least 1", getattr(self, name), "Give at least one.")
+        require_counts(self, waves=1, hidden=1)
 
     def network(self, *, senses: int, outputs: int) -> Network:
         """Build the network for given numbers of sensed inputs and of outputs."""

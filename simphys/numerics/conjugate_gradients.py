@@ -18,6 +18,7 @@ import numpy as np
 from simphys.autograd import kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 
+from .magnitude import find_magnitude
 from .multigrid import Multigrid
 from .poisson import (
     BLOCK,
@@ -143,15 +144,25 @@ class ConjugateGradients:
         r, p, q, z = (target(array) for array in (self.b, self._p, system.array(), self.z))
         self._step = step.bind(system.grid, system.diagonal, r, y, p, q, z, self._rho, int(system.is_singular))
         self.iterations, self.residual = 0, 0.0
+        self._magnitude = 0.0
 
     def solve(self) -> None:
-        """Compute z from b, which is overwritten by the residual."""
+        """Compute z from b, which is overwritten by the residual over the magnitude of b.
+
+        It is of degree one in b, whatever its magnitude. If a number in b is not finite, all of z is NaN.
+        """
+        self.iterations, self.residual = 0, 0.0
+        self.z.fill(0)
+        self._magnitude = find_magnitude(self.b)
+        if not self._magnitude > 0:  # iterations would not begin
+            self._system.inside(self.z).fill(self._magnitude)
+            return
+        self.b /= self._magnitude
         self._subtract_mean(self.b)
         self._p.fill(0)
-        self.z.fill(0)
         self._rho.fill(0)
         start = math.sqrt(np.einsum("i,i", self.b, self.b))  # not in BLAS, which would start other threads
-        self.iterations, left = 0, start
+        left = start
         while left > self._tolerance * start and self.iterations < self._most_iterations:
             if self._preconditioned:
                 self._cycle().solve()
@@ -160,6 +171,7 @@ class ConjugateGradients:
             self.iterations += 1
         self.residual = left / start if start else 0.0
         self._subtract_mean(self.z)
+        self.z *= self._magnitude
 
     def error(self) -> float:
         """Estimate |e|_A with one more multigrid cycle."""
@@ -167,7 +179,7 @@ class ConjugateGradients:
         if cycle.b is not self.b:
             cycle.b[...] = self.b
         cycle.solve()
-        return math.sqrt(max(float(np.einsum("i,i", cycle.b, cycle.z)), 0.0))
+        return self._magnitude * math.sqrt(max(float(np.einsum("i,i", cycle.b, cycle.z)), 0.0))
 
     def _subtract_mean(self, array: Any) -> None:
         """Subtract the mean if A is singular for constants."""

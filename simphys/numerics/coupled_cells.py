@@ -16,6 +16,8 @@ import numpy as np
 from simphys.autograd import kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 
+from .magnitude import find_magnitude
+
 Array = np.ndarray[Any, Any]
 
 TOLERANCE = {"f32": 1e-6, "f64": 1e-13}
@@ -156,10 +158,16 @@ class CoupledCells:
         self._coupling = padded.reshape(-1)
 
     def solve(self, b: Array) -> Array:
-        """Compute x = A^-1 b. The iterations end at rounding, or after as many as there are cells."""
+        """Compute x = A^-1 b. The iterations end at rounding, or after as many as there are cells.
+
+        It is of degree one in b, whatever its magnitude. If a number in b is not finite, all of x is NaN.
+        """
         real, n = runtime.real_dtype(), b.size
+        magnitude = find_magnitude(b)
+        if not magnitude > 0:  # iterations would not begin
+            return np.full(self._cells, magnitude, real)
         x, q, p = np.zeros(n, real), np.empty(n, real), np.zeros(n + 2 * self._pad, real)
         info = np.array([TOLERANCE[runtime.settings().precision], 2 * n + 10, 0, 0], real)
-        r = np.array(b, real).reshape(-1)
+        r = (b / magnitude).astype(real, copy=False).reshape(-1)
         _kernel(runtime.real())(self._strides, self._diagonal, self._coupling, r, p, q, x, info, self._pad)
-        return x.reshape(self._cells)
+        return magnitude * x.reshape(self._cells)

@@ -165,6 +165,10 @@ def _find_cause(model: Any, params: Arrays, states: dict[str, Arrays], control: 
     """
     if not started:
         return "Correct the start: all its numbers must be finite."
+    for name, values in params.items():
+        if not np.isfinite(values).all():
+            index = tuple(np.argwhere(~np.isfinite(values))[0].tolist())
+            return f"params.{element_name(name, index)} = {values[index]:g} is not finite: correct it."
     with suppress(Exception):  # it needs more of a model than a rollout does
         if found := advise_step(model, params, states, control):
             return found

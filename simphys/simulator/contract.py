@@ -29,6 +29,7 @@ from .bodies import Bodies
 from .events import Event
 from .grids import Grid
 from .markers import Markers, mark_nodes
+from .model_checks import require_positive_fields
 from .step_limit import StepLimit
 from .waves import Waves
 
@@ -185,11 +186,14 @@ def _unbound(model: Model, *arguments: Any, **options: Any) -> Any:
 class ModelType(ABCMeta):
     """Maker of models that stay as they are, since kernels are compiled for them and no version tells of a change.
 
-    Their arrays become copies that are locked, lists of numbers become tuples, and attributes are set no more.
+    The time step is checked, arrays become copies that are locked, lists of numbers become tuples, and attributes are
+    set no more.
     """
 
     def __call__(cls, *arguments: Any, **named: Any) -> Any:
         model = super().__call__(*arguments, **named)
+        if "dt" in model.__dict__:
+            require_positive_fields(model, dt="s")
         for name, value in list(model.__dict__.items()):
             if type(value) is np.ndarray and value.flags.writeable:
                 model.__dict__[name] = locked(value.copy())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from simphys.autograd import Tensor
-from simphys.autograd.errors import InputError
 from simphys.simulator import Arrays, Bodies, Model, Record, Shape
+from simphys.simulator.model_checks import require_counts
 from simphys.simulator.physical import require_positive
 
 SIDES = ("left", "right", "lower", "upper")
@@ -68,11 +67,7 @@ class Billiards(Model):
     State = State
 
     def __post_init__(self) -> None:
-        for name in ("balls", "max_impacts"):
-            if getattr(self, name) < 1:
-                raise InputError(f"Billiards.{name}", "must be at least 1", getattr(self, name), "Give a count.")
-        if not 0 < self.dt < math.inf:
-            raise InputError("Billiards.dt", "must be positive and finite", self.dt, "Give a time step [s].")
+        require_counts(self, balls=1, max_impacts=1)
 
     @property
     def sides(self) -> int:

@@ -12,6 +12,8 @@ from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.numerics.splitting import Stage, require_integrator, split_step
 from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
+from simphys.simulator.model_checks import require_counts
+from simphys.simulator.physical import require_positive
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Charges(Model):
     State = State
 
     def __post_init__(self) -> None:
+        require_counts(self, bodies=1, dim=1)
         require_integrator("Charges.integrator", self.integrator)
         if self.dim not in (1, 2, 3):
             raise InputError("Charges.dim", "space has 1, 2 or 3 dimensions", self.dim, "Choose one of these.")
@@ -91,7 +94,8 @@ class Charges(Model):
 
 
 def check_params(params: Arrays) -> None:
-    """Raise InputError unless every softening is so large that its fifth power is representable in this precision."""
+    """Raise InputError unless masses are positive, and softenings so large that this precision has their 5th power."""
+    require_positive("charges", params, {"mass": "kg"})
     softening = params["softening"]
     least = 1e-7 if softening.dtype == np.float32 else 1e-60
     if not (softening >= least).all():

@@ -12,6 +12,7 @@ from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError, UnphysicalValue
 from simphys.numerics.staggered import ORDERS, least_count, staggered_difference
 from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape, Waves
+from simphys.simulator.model_checks import require_counts, require_grid
 from simphys.simulator.physical import require_positive
 from simphys.simulator.waves import differences_of_staggered
 
@@ -167,6 +168,8 @@ class Elastic(Model):
     Params, State = Params, State
 
     def __post_init__(self) -> None:
+        require_grid(self)
+        require_counts(self, order=1, layer=0, sources=0, receivers=0)
         if len(self.cells) not in (2, 3):
             constraint, remedy = "a section has 2 dimensions, x and z, and space has 3", "Give 2 or 3 counts."
             raise InputError("Elastic.cells", constraint, list(self.cells), remedy)

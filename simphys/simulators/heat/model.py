@@ -9,6 +9,7 @@ from typing import Literal
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.simulator import Arrays, Grid, Model, Record, Shape
+from simphys.simulator.model_checks import require_grid
 from simphys.simulator.physical import require_positive
 
 Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
@@ -62,6 +63,7 @@ class Heat(Model):
     Params, State = Params, State
 
     def __post_init__(self) -> None:
+        require_grid(self)
         if len(self.cells) not in (1, 2, 3):
             raise InputError("Heat.cells", "space has 1, 2 or 3 dimensions", list(self.cells), "Give 1 to 3 counts.")
         if not self.sides:

@@ -16,6 +16,7 @@ from simphys.nn import Controller, Network
 from simphys.nn.network import NO_SHAPES
 from simphys.numerics.splitting import Stage, require_integrator, split_step
 from simphys.simulator import Arrays, Bodies, Model, Record, Shape
+from simphys.simulator.model_checks import read_indices, read_whole_numbers, require_counts
 from simphys.simulator.physical import require_positive
 
 
@@ -92,14 +93,18 @@ class MassSpring(Model):
 
     def __post_init__(self) -> None:
         require_integrator("MassSpring.integrator", self.integrator)
-        if len(self.ends) and (self.ends.min() < 0 or self.ends.max() >= len(self.pinned)):
-            raise InputError(
-                "MassSpring.ends",
-                f"node indices lie in 0..{len(self.pinned) - 1}",
-                f"{self.ends.min()}..{self.ends.max()}",
-                "Correct the node indices of the springs.",
-            )
-        if self.actuator is not None and (np.shape(self.actuator) != (self.springs,) or np.min(self.actuator) < -1):
+        require_counts(self, dim=1, anchors=0)
+        if self.dim > 3:
+            raise InputError("MassSpring.dim", "space has 1, 2 or 3 dimensions", self.dim, "Choose one of these.")
+        if np.ndim(self.pinned) != 1 or np.asarray(self.pinned).dtype != bool:
+            remedy = "Give True for each node that is held, and False for the others."
+            raise InputError("MassSpring.pinned", "True or False for each node", self.pinned, remedy)
+        object.__setattr__(self, "pinned", np.asarray(self.pinned))
+        ends = read_indices("MassSpring.ends", self.ends, width=2, count=self.nodes, noun="node")
+        object.__setattr__(self, "ends", ends)
+        if self.actuator is not None:
+            object.__setattr__(self, "actuator", read_whole_numbers("MassSpring.actuator", self.actuator))
+        if self.actuator is not None and (self.actuator.shape != (self.springs,) or self.actuator.min() < -1):
             raise InputError(
                 "MassSpring.actuator",
                 f"an actuator's index, or -1, for each of the {self.springs} springs",

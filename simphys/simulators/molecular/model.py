@@ -14,6 +14,14 @@ from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape, StepLimit
 from simphys.simulator.memo import memo
+from simphys.simulator.model_checks import (
+    read_indices,
+    require_box,
+    require_counts,
+    require_not_negative_fields,
+    require_positive_fields,
+)
+from simphys.simulator.physical import require_not_negative, require_positive
 
 from .stability import count_most, step_limits
 from .topology import link, number_molecules
@@ -116,6 +124,13 @@ class Molecular(Model):
     State = State
 
     def __post_init__(self) -> None:
+        require_box(self)
+        require_counts(self, atoms=1, neighbours=1, seed=0, bins=0)
+        require_positive_fields(self, cutoff="m")
+        require_not_negative_fields(self, switch_on="m", skin="m", coulomb="N m^2/C^2", damping="1/m")
+        for name, width in (("bonds", 2), ("angles", 3)):
+            atoms = read_indices(f"Molecular.{name}", getattr(self, name), width=width, count=self.atoms, noun="atom")
+            object.__setattr__(self, name, atoms)
         if self.potential not in POTENTIALS:
             raise InputError("Molecular.potential", f"one of {POTENTIALS}", self.potential, "Choose one of these.")
         if len(self.box) not in (2, 3):
@@ -193,6 +208,13 @@ class Molecular(Model):
     def describe_bodies(self, params: Arrays) -> Bodies:
         return Bodies(pinned=np.zeros(self.atoms, dtype=bool), own=self.atoms, links=self.bonds)
 
+    def check_start(self, params: Arrays, state: Arrays) -> None:
+        """Raise UnphysicalValue for a heat bath without friction or temperature, too, whose noise has no derivative."""
+        super().check_start(params, state)
+        if self.heat_bath:
+            instead = "Give a positive one, or heat_bath = False"
+            require_positive("molecular", params, {"friction": "1/s", "temperature": "J"}, instead=instead)
+
     def advice(self, params: Arrays, state: Arrays) -> str:
         """Name a list of neighbours that is full."""
         most = count_most(state["position"], self.box, self.cutoff + self.skin)
@@ -205,8 +227,8 @@ class Molecular(Model):
 
 
 def check_params(params: Arrays) -> None:
-    """Raise InputError for masses and distances that are not positive."""
-    for name in ("mass", "sigma"):
-        if not (params[name] > 0).all():
-            found, remedy = f"{params[name].min():g}", "Give a positive value, or bounds to a fit."
-            raise InputError(f"molecular: {name}", "must be positive", found, remedy)
+    """Raise UnphysicalValue for masses and distances that are not positive, and for energies that are negative."""
+    require_positive("molecular", params, {"mass": "kg", "sigma": "m"})
+    units = {"epsilon": "J", "steepness": "1/m", "friction": "1/s", "temperature": "J"}
+    links = {"bond_stiffness": "N/m", "rest_length": "m", "angle_stiffness": "J/rad^2"}
+    require_not_negative("molecular", params, units | links)

@@ -13,6 +13,13 @@ import numpy.typing as npt
 from simphys.autograd import Tensor, runtime
 from simphys.autograd.errors import InputError
 from simphys.simulator import Arrays, Bodies, Model, Record, Shape
+from simphys.simulator.model_checks import (
+    read_whole_numbers,
+    require_counts,
+    require_grid,
+    require_not_negative_fields,
+)
+from simphys.simulator.physical import require_positive
 
 from .collider import CONTACTS, Collider
 from .laws import LAWS
@@ -120,6 +127,9 @@ class MPM(Model):
     """Units of fields of the state, for recordings and pictures."""
 
     def __post_init__(self) -> None:
+        require_grid(self)
+        require_counts(self, particles=1, margin=0)
+        require_not_negative_fields(self, skin="m", mass_floor="kg")
         _require(len(self.cells) in (2, 3), "cells", "the grid has 2 or 3 axes", self.cells, "Give 2 or 3 numbers.")
         least = 2 * self.margin + 2
         enough = min(self.cells) >= least and self.margin >= 1
@@ -135,6 +145,8 @@ class MPM(Model):
         for name, most in (("law", len(self.laws) - 1), ("actuator", None)):
             given = getattr(self, name)
             if given is not None:
+                given = read_whole_numbers(f"MPM.{name}", given)
+                object.__setattr__(self, name, given)
                 fits = given.shape == (self.particles,) and given.min() >= (0 if name == "law" else -1)
                 fits = fits and (most is None or given.max() <= most)
                 constraint = f"must hold one valid number for each of {self.particles} particles"
@@ -227,6 +239,11 @@ class MPM(Model):
 
     def describe_bodies(self, params: Arrays) -> Bodies:
         return Bodies(pinned=np.zeros(self.particles, dtype=bool), own=self.particles, group=self.group)
+
+
+def check_params(params: Arrays) -> None:
+    """Raise UnphysicalValue unless masses and volumes are positive."""
+    require_positive("mpm", params, {"mass": "kg", "volume": "m^2 or m^3"})
 
 
 def _require(holds: Any, name: str, constraint: str, found: object, remedy: str) -> None:

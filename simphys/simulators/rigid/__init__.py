@@ -2,7 +2,7 @@
 
 from simphys.rollout.engine import engine_of
 
-from .checks import check_params
+from .checks import check_params, check_state
 from .events import find_events
 from .joints.joint import WORLD, Joint, Spring
 from .model import Params, RigidBodies, State
@@ -24,4 +24,11 @@ __all__ = [
     "step",
 ]
 
-RigidBodies.bind(step=step, engine=engine_of(step), check=check_params, events=find_events, step_limits=step_limits)
+RigidBodies.bind(
+    step=step,
+    engine=engine_of(step),
+    check=check_params,
+    check_state=check_state,
+    events=find_events,
+    step_limits=step_limits,
+)

@@ -8,10 +8,18 @@ import numpy as np
 
 from simphys.autograd.errors import InputError, UnphysicalValue
 from simphys.simulator import Arrays
+from simphys.simulator.arrays import element_name
+from simphys.simulator.model_checks import (
+    is_count,
+    read_counts,
+    require_counts,
+    require_not_negative_fields,
+    require_positive_fields,
+)
 from simphys.simulator.physical import require_positive
 
 from .joints.joint import PRISMATIC, REVOLUTE, WORLD, Joint, Spring
-from .shapes import Box, Vector
+from .shapes import Box, Shape, Vector
 
 IMPULSE, COMPLIANT = LAWS = ("impulse", "compliant")
 SLACK = 0.01
@@ -38,23 +46,22 @@ def check_params(params: Arrays) -> None:
             raise UnphysicalValue(f"rigid: {name}", constraint, f"{wrong[0]:g}", remedy)
 
 
+def check_state(state: Arrays) -> None:
+    """Raise UnphysicalValue for a quaternion without length, with a batch axis or without; others are normalized."""
+    orientation = state["orientation"]
+    if orientation.shape[-1] == 4:
+        without = ~orientation.any(axis=-1)
+        if without.any():
+            index = tuple(np.argwhere(without)[0].tolist())
+            remedy = "Give (1, 0, 0, 0) for a body that is not turned."
+            found = f"{element_name('orientation', index)} = (0, 0, 0, 0)"
+            raise UnphysicalValue("rigid: orientation", "a quaternion has a length", found, remedy)
+
+
 def check(model: Any) -> None:
     """Raise InputError for the first mistake in a model."""
-    for name, value, allowed in (("dim", model.dim, (2, 3)), ("law", model.law, LAWS)):
-        if value not in allowed:
-            raise InputError(f"RigidBodies.{name}", f"one of {allowed}", value, "Choose one of these.")
-    if not model.shapes:
-        raise InputError("RigidBodies.shapes", "at least one body", "none", "Give the shapes of each body.")
-    for name, number in (("dt", model.dt), ("sweeps", model.sweeps), ("slip_speed", model.slip_speed)):
-        if not number > 0:
-            raise InputError(f"RigidBodies.{name}", "positive", number, "Give a positive value.")
-    for body, own in enumerate(model.shapes):
-        for shape in own:
-            _check_length(f"the offset of a shape of body {body}", shape.offset, model.dim)
-            if isinstance(shape, Box):
-                _check_length(f"the half extents of a box of body {body}", shape.half, model.dim)
-    for plane in model.planes:
-        _check_length("the normal of a plane", plane.normal, model.dim)
+    _check_numbers(model)
+    _check_shapes(model)
     for body in (*model.fixed, *(body for pair in model.apart for body in pair)):
         _check_body("RigidBodies.fixed, apart", body, model)
     for a, b in model.apart:
@@ -69,6 +76,37 @@ def check(model: Any) -> None:
         if not model.motors:
             raise InputError("RigidBodies.controller", "drives motors", "no motor", "Add a motor to a joint.")
         _check_length("the controller's goal", model.controller.goal, model.dim)
+
+
+def _check_numbers(model: Any) -> None:
+    """Raise InputError for a wrong number, and make counts ints."""
+    require_counts(model, dim=2, sweeps=1)
+    object.__setattr__(model, "fixed", read_counts("RigidBodies.fixed", model.fixed))
+    require_positive_fields(model, slip_speed="m/s")
+    require_not_negative_fields(model, rest_speed="m/s", joint_correction="1")
+    for name, value, allowed in (("dim", model.dim, (2, 3)), ("law", model.law, LAWS)):
+        if value not in allowed:
+            raise InputError(f"RigidBodies.{name}", f"one of {allowed}", value, "Choose one of these.")
+
+
+def _check_shapes(model: Any) -> None:
+    """Raise InputError for shapes that are not listed by body, or not in the dimensions of space; make them tuples."""
+    given = model.shapes
+    if not isinstance(given, tuple | list) or not given:
+        raise InputError("RigidBodies.shapes", "at least one body", given or "none", "Give the shapes of each body.")
+    for body, own in enumerate(given):
+        if not isinstance(own, tuple | list) or not all([isinstance(each, Shape) for each in own]):
+            remedy = f"Write ({own!r},) for its only shape." if isinstance(own, Shape) else "Give Box, Sphere, Capsule."
+            constraint = "a tuple of the shapes of each body, which may be empty"
+            raise InputError(f"RigidBodies.shapes[{body}]", constraint, own, remedy)
+    object.__setattr__(model, "shapes", tuple([tuple(own) for own in given]))
+    for body, own in enumerate(model.shapes):
+        for shape in own:
+            _check_length(f"the offset of a shape of body {body}", shape.offset, model.dim)
+            if isinstance(shape, Box):
+                _check_length(f"the half extents of a box of body {body}", shape.half, model.dim)
+    for plane in model.planes:
+        _check_length("the normal of a plane", plane.normal, model.dim)
 
 
 def _check_link(subject: str, link: Joint | Spring, model: Any) -> None:
@@ -88,15 +126,20 @@ def _check_joint(subject: str, joint: Joint, model: Any) -> None:
         raise InputError(
             f"rigid: {subject}", constraint, str(joint.axis), f"The joint is {joint.kind}, in {model.dim} dimensions."
         )
+    if joint.relative is not None and model.dim == 3 and not any(joint.relative):
+        remedy = "Give (1, 0, 0, 0), or None, if the frames agree."
+        raise InputError(f"rigid: relative of {subject}", "a quaternion has a length", joint.relative, remedy)
     if joint.axis is not None and not abs(sum([each * each for each in joint.axis]) - 1) < 1e-9:
         raise InputError(f"rigid: the axis of {subject}", "a unit vector", joint.axis, "Divide it by its length.")
 
 
 def _check_body(subject: str, body: int, model: Any) -> None:
-    if not 0 <= body < model.bodies:
+    if not is_count(body) or not 0 <= body < model.bodies:
         raise InputError(f"rigid: {subject}", f"a body from 0 to {model.bodies - 1}", body, "Name an existing body.")
 
 
 def _check_length(subject: str, vector: Vector | None, count: int) -> None:
     if vector is not None and len(vector) != count:
         raise InputError(f"rigid: {subject}", f"{count} numbers", vector, f"It has {len(vector)}.")
+    if vector is not None and not np.isfinite(vector).all():
+        raise InputError(f"rigid: {subject}", "all numbers are finite", vector, "Correct it.")

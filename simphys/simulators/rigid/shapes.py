@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from simphys.autograd.errors import InputError
+from simphys.simulator.model_checks import is_length
 
 Vector = tuple[float, ...]
 
@@ -65,11 +67,13 @@ class Plane:
     """Distance of the plane from the origin along the normal [m]."""
 
     def __post_init__(self) -> None:
+        if not math.isfinite(self.offset):
+            raise InputError("Plane.offset", "finite", self.offset, "Give a distance [m].")
         length = sum([each * each for each in self.normal]) ** 0.5
         if not abs(length - 1) < 1e-9:
             raise InputError("Plane.normal", "a unit vector", self.normal, f"Divide it by its length, {length:g}.")
 
 
 def _require_positive(name: str, value: float) -> None:
-    if not value > 0:
-        raise InputError(name, "a positive length [m]", value, "Omit the shape if the body touches nothing.")
+    if not is_length(value):
+        raise InputError(name, "a positive length [m], finite", value, "Omit the shape if the body touches nothing.")

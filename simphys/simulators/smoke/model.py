@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.simulator import Arrays, Grid, Model, Record, Shape
+from simphys.simulator.model_checks import require_counts, require_grid
+from simphys.simulator.physical import require_not_negative
 
 GRIDS = ("staggered", "collocated")
 ADVECTIONS = ("semi_lagrangian", "maccormack")
@@ -86,6 +88,8 @@ class Smoke(Model):
     State = State
 
     def __post_init__(self) -> None:
+        require_grid(self)
+        require_counts(self, sweeps=0, most_iterations=0)
         if len(self.cells) not in (2, 3):
             raise InputError("Smoke.cells", "space has 2 or 3 dimensions", list(self.cells), "Give 2 or 3 counts.")
         if not self.boundaries:
@@ -165,3 +169,8 @@ class Smoke(Model):
             f"The fluid moves at up to {fastest:.3g} m/s, or {cells:.3g} cells per step of {self.dt:.3g} s. "
             "Take a smaller dt, or semi_lagrangian advection."
         )
+
+
+def check_params(params: Arrays) -> None:
+    """Raise UnphysicalValue for a negative viscosity, with which every flow blows up."""
+    require_not_negative("smoke", params, {"viscosity": "m^2/s"})

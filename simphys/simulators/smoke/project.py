@@ -181,5 +181,5 @@ def _warn_if_unreported(model: Smoke, moment: Moment | None, direction: str) -> 
 
 
 def _norm(array: Array) -> float:
-    """Compute the norm of a flat array, without BLAS, which would wake other threads."""
-    return float(np.sqrt(np.einsum("i,i", array, array)))
+    """Compute the norm of a flat array, without BLAS, which would wake other threads; in f64, for its squares."""
+    return float(np.sqrt(np.einsum("i,i", array, array, dtype=np.float64)))

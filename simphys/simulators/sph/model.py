@@ -12,6 +12,13 @@ from simphys.autograd import Tensor, runtime
 from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape, StepLimit
 from simphys.simulator.memo import memo
+from simphys.simulator.model_checks import (
+    require_box,
+    require_counts,
+    require_not_negative_fields,
+    require_positive_fields,
+)
+from simphys.simulator.physical import require_not_negative, require_positive
 
 from .kernel import strength
 from .stability import advise, find_wall_distance, step_limits
@@ -84,6 +91,10 @@ class SPH(Model):
     State = State
 
     def __post_init__(self) -> None:
+        require_box(self)
+        require_counts(self, fluid_count=1, wall_count=0, neighbours=1)
+        require_positive_fields(self, spacing="m", smoothing="m", gauge_width="m", breadth="m", exponent="1")
+        require_not_negative_fields(self, skin="m", diffusion="1")
         if len(self.box) not in (2, 3):
             raise InputError("SPH.box", "space has 2 or 3 dimensions", len(self.box), "Give so many lengths.")
         if not 1.0 <= self.smoothing / self.spacing <= 3.0:
@@ -168,12 +179,6 @@ class SPH(Model):
 
 
 def check_params(params: Arrays) -> None:
-    """Raise InputError for a density or a sound speed that is not positive, and for a negative viscosity or slip."""
-    for name, least in (("rest_density", "positive"), ("sound_speed", "positive"), ("viscosity", "0 or more")):
-        _require(name, params[name], least)
-    _require("slip_length", params["slip_length"], "0 or more")
-
-
-def _require(name: str, value: Array, constraint: str) -> None:
-    if not (value > 0 if constraint == "positive" else value >= 0).all():
-        raise InputError(f"sph: {name}", f"must be {constraint}", f"{value.min():g}", "Correct it, or bound a fit.")
+    """Raise UnphysicalValue for a density or a sound speed that is not positive, a negative viscosity or slip."""
+    require_positive("sph", params, {"rest_density": "kg/m^3", "sound_speed": "m/s"})
+    require_not_negative("sph", params, {"viscosity": "Pa s", "slip_length": "m"})

@@ -14,6 +14,7 @@ from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.numerics.stencil import ORDERS, second_difference
 from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape, StepLimit, Waves
+from simphys.simulator.model_checks import require_counts, require_grid
 from simphys.simulator.waves import differences_of_second
 from simphys.substep import Weights
 
@@ -92,6 +93,8 @@ class Wave(Model):
     State = State
 
     def __post_init__(self) -> None:
+        require_grid(self)
+        require_counts(self, order=1, layer=0, receivers=0)
         if len(self.cells) not in (1, 2, 3):
             raise InputError("Wave.cells", "space has 1, 2 or 3 dimensions", list(self.cells), "Give 1 to 3 counts.")
         if self.order not in ORDERS:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from simphys.autograd import InputError, tensor
-from simphys.rollout import rollout
+from simphys.autograd.errors import UnphysicalValue
+from simphys.rollout import Mode, rollout
 from simphys.rollout.trajectory import BlowUp
 from simphys.simulators.charges import Charges
 
@@ -58,3 +59,11 @@ def test_a_motion_that_blows_up_names_the_bodies_that_met() -> None:
 def test_advice_for_bodies_without_charge() -> None:
     model, params, state = two_bodies(1.0)
     assert "No body acts" in model.advice(params.replace(charge=tensor([0.0, 0.0])).arrays(), state.arrays())
+
+
+@pytest.mark.parametrize("mode", ["fused", "nested"])
+@pytest.mark.parametrize("mass", [0.0, -1.0, float("inf")])
+def test_a_mass_that_no_body_has_is_reported_and_a_search_goes_on(mass: float, mode: Mode) -> None:
+    model, params, state = system(2)
+    with pytest.raises(UnphysicalValue, match=rf"charges: mass: positive and finite; found mass\[0\] = {mass:g} kg"):
+        rollout(model, params.replace(mass=mass), state, steps=1, mode=mode)

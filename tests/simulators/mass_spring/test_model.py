@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -105,3 +107,24 @@ def test_an_unphysical_mass_is_reported_and_a_search_goes_on(mass: float, mode: 
         rollout(model, params, state, steps=1, mode=mode)
     with pytest.raises(UnphysicalValue, match="mass_spring: mass"):
         check_params(params.arrays())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ends": [[1, 1]]}, "ends: each row names 2 different nodes"),
+        ({"ends": [[0.0, 1.0]]}, "ends: whole numbers"),
+        ({"dim": 4}, "dim: space has 1, 2 or 3 dimensions"),
+        ({"pinned": np.array([0, 1, 0])}, "pinned: True or False for each node"),
+        ({"pinned": True}, "pinned: True or False for each node"),
+        ({"actuator": [0.0]}, "actuator: whole numbers"),
+    ],
+)
+def test_a_model_refuses_what_it_cannot_be_made_of(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=rf"MassSpring\.{message}"):
+        MassSpring(**{"ends": [[0, 1]], "pinned": [False] * 3, "dim": 2, "dt": 0.1, **changes})
+
+
+def test_lists_become_arrays() -> None:
+    made = MassSpring(ends=[[0, 1]], pinned=[True, False], dim=2, dt=0.1, actuator=[1])  # type: ignore[arg-type]
+    assert made.free.tolist() == [0.0, 1.0] and made.ends.dtype == np.int32 and made.actuators == 2

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import tensor
-from simphys.autograd.errors import InputError
+from simphys.autograd.errors import InputError, UnphysicalValue
 from simphys.nn import Controller
 from simphys.rollout import BlowUp, rollout
 from simphys.simulators.rigid import WORLD, Box, Capsule, Joint, Plane, RigidBodies, Sphere, Spring
@@ -17,6 +17,7 @@ from simphys.simulators.rigid.checks import check_params
 from .systems import chain, system, tumbling_in_plane
 
 DISCS = ((Sphere(0.1),), (Sphere(0.2),), (Sphere(0.3),))
+NO_INDEX: Any = 0.0
 HINGE = Joint("revolute", 0, 1, (0.1, 0.0), (0.0, 0.0))
 
 
@@ -54,7 +55,18 @@ def test_rows_are_those_of_joints_then_of_contacts() -> None:
         ({"shapes": ()}, "at least one body"),
         ({"shapes": ((Box((0.1, 0.1, 0.1)),),)}, "2 numbers"),
         ({"planes": (Plane((0.0, 0.0, 1.0)),)}, "2 numbers"),
+        ({"shapes": (Sphere(0.1), Sphere(0.2))}, r"shapes\[0\]: a tuple of the shapes of each body.*Write \(Sphere"),
+        ({"shapes": Sphere(0.1)}, "at least one body; found Sphere"),
+        ({"shapes": ((0.1,),)}, "a tuple of the shapes of each body"),
+        ({"shapes": ((Sphere(0.1, (np.nan, 0.0)),),)}, "the offset of a shape of body 0: all numbers are finite"),
         ({"fixed": (3,)}, "from 0 to 2"),
+        ({"fixed": (1.0,)}, r"fixed\[0\]: a whole number.*Give 1, an int"),
+        ({"fixed": 0}, r"RigidBodies\.fixed: a tuple of whole numbers; found 0"),
+        ({"apart": ((0, 1.0),)}, "a body from 0 to 2; found 1.0"),
+        ({"joints": (Joint("fixed", 0, 1, (0.0, np.nan), (0.0, 0.0)),)}, "anchor_a of joint 0: all numbers are finite"),
+        ({"joints": (Joint("fixed", 0, 1, (0.0, 0.0), (np.inf, 0.0)),)}, "anchor_b of joint 0: all numbers are finite"),
+        ({"joints": (Joint("fixed", NO_INDEX, 1, (0.0, 0.0), (0.0, 0.0)),)}, "joint 0: a body from 0 to 2; found 0.0"),
+        ({"springs": (Spring(0, 1, (0.0, 0.0), (np.nan, 0.0)),)}, "anchor_b of spring 0: all numbers are finite"),
         ({"apart": ((0, 1), (2, 2))}, "body 2 twice"),
         ({"joints": (Joint("fixed", 0, 7, (0.0, 0.0), (0.0, 0.0)),)}, "joint 0"),
         ({"joints": (Joint("prismatic", 0, 1, (0.0, 0.0), (0.0, 0.0)),)}, "an axis"),
@@ -81,6 +93,10 @@ def test_impossible_models_are_refused(changes: dict[str, Any], message: str) ->
         (lambda: Box((0.1, -0.1)), "positive"),
         (lambda: Capsule(0.1, 0.0), "positive"),
         (lambda: Plane((1.0, 1.0)), "unit vector"),
+        (lambda: Sphere(np.nan), "Sphere.radius: a positive length"),
+        (lambda: Sphere(np.inf), "Sphere.radius: a positive length"),
+        (lambda: Plane((0.0, 1.0), np.nan), "Plane.offset: finite"),
+        (lambda: Plane((0.0, 1.0), np.inf), "Plane.offset: finite"),
     ],
 )
 def test_impossible_parts_are_refused(make: Any, message: str) -> None:
@@ -141,3 +157,40 @@ def test_advice_names_the_body_without_a_velocity(field: str) -> None:
         assert told == f"The velocity of body {body} is no number: correct it."
     with pytest.raises(BlowUp, match=rf"step 0 .*{field}\[0, 0\] = nan. Correct the start"):
         rollout(model, params, state.replace(**{field: tensor(values)}), steps=1)
+
+
+def test_lists_of_shapes_and_of_fixed_bodies_become_tuples() -> None:
+    model = plane_model(shapes=[list(own) for own in DISCS], fixed=[np.int64(2)])
+    assert model == plane_model(fixed=(2,)) and hash(model) == hash(plane_model(fixed=(2,)))
+
+
+SPACE = RigidBodies(3, 0.01, ((Sphere(0.1),), (Sphere(0.1),)))
+
+
+@pytest.mark.parametrize("mode", ["fused", "nested"])
+def test_a_quaternion_has_a_length(mode: Any) -> None:
+    turned = {"position": np.eye(2, 3), "orientation": [[1.0, 0.0, 0.0, 0.0], [0.0, 3.0, 0.0, 4.0]]}
+    _, params, state = system(SPACE, state=turned)
+    final = rollout(SPACE, params, state, steps=1, mode=mode).final.orientation.data
+    np.testing.assert_allclose(np.linalg.norm(final, axis=1), 1.0)
+    flat = state.replace(orientation=np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]))
+    message = r"a quaternion has a length; found orientation\[.*1\] = \(0, 0, 0, 0\)"
+    for each in (flat, flat.replace(orientation=tensor(flat.orientation.data[None]))):
+        with pytest.raises(UnphysicalValue, match=message):
+            rollout(SPACE, params, each, steps=1, mode=mode)
+
+
+def test_the_frames_that_a_joint_joins_differ_by_a_quaternion_with_a_length() -> None:
+    joint = Joint("fixed", 0, 1, (0.0,) * 3, (0.0,) * 3, relative=(0.0,) * 4)
+    with pytest.raises(InputError, match="relative of joint 0: a quaternion has a length"):
+        RigidBodies(3, 0.01, SPACE.shapes, joints=(joint,))
+
+
+@pytest.mark.parametrize("name", ["gravity", "motor_strength"])
+def test_a_parameter_that_is_not_finite_is_named(name: str) -> None:
+    model, params, state = chain()
+    values = params.arrays()[name].copy()
+    values[1] = np.inf
+    with pytest.raises(BlowUp, match=rf"params\.{name}\[1\] = inf is not finite: correct it"):
+        control = tensor(np.ones((2, *(model.control_shape() or ()))))
+        rollout(model, params.replace(**{name: values}), state, control=control, steps=2)

@@ -12,6 +12,7 @@ from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.simulator import Array
 from simphys.simulators.smoke import project
 from simphys.simulators.smoke.model import Smoke
+from simphys.simulators.smoke.solve_report import SolveReport
 
 from ...helpers.rounding import assert_equal_but_for_rounding
 
@@ -205,3 +206,30 @@ def test_the_result_may_overwrite_the_input() -> None:
             expected, place = run(model, velocity), velocity.copy()
             assert run(model, place, out=place) is place
             assert_equal_but_for_rounding(place, expected)
+
+
+@pytest.mark.parametrize("projection", ["conjugate_gradients", "multigrid", "jacobi", "fft"])
+def test_a_projection_is_of_degree_one_and_hides_no_number_that_is_not_finite(projection: str) -> None:
+    with runtime.using(runtime.Settings(precision="f32")):
+        model = model_of((20, 16), (P,) * 4, projection=projection, tolerance=1e-5)
+        velocity = some(model)
+        for solve in (project.forward, project.pull, project.push):
+            expected = solve(model, velocity)
+            for scale in map(np.float32, (2.0**-80, 2.0**80)):
+                found = solve(model, scale * velocity) / scale
+                assert_equal_but_for_rounding(found, expected, ulps=64, size=np.abs(expected).max())
+            overflowing = np.where(np.arange(20)[:, None] % 2, np.float32(3e38), np.float32(-3e38)) + 0 * velocity
+            with np.errstate(all="ignore"):
+                assert not np.isfinite(solve(model, overflowing)).all()
+
+
+def test_an_estimate_of_the_error_does_not_depend_on_the_unit() -> None:
+    with runtime.using(runtime.Settings(precision="f32")):
+        model = model_of((36, 20), (P,) * 4, projection="multigrid", most_iterations=1)
+        errors = []
+        for scale in map(np.float32, (1.0, 2.0**80, 2.0**-80)):
+            report = SolveReport("forward")
+            project.forward(model, scale * some(model), report=report.at_step(0))
+            errors.append((report.error, report.divergence))
+        np.testing.assert_allclose(errors[1:], [errors[0]] * 2, rtol=1e-6)
+        assert min(errors[0]) > 0

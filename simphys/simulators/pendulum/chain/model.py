@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from simphys.autograd import Tensor, tensor
-from simphys.autograd.errors import InputError, UnphysicalValue
+from simphys.autograd.errors import UnphysicalValue
 from simphys.simulator import Array, Arrays, Model, Record, Shape
+from simphys.simulator.model_checks import require_counts
 from simphys.simulator.physical import require_positive
 
 from ..integrators import advice, require_integrator
@@ -89,8 +90,7 @@ class Chain(Model):
     """Units of the state's components, for recordings and pictures."""
 
     def __post_init__(self) -> None:
-        if self.links < 1:
-            raise InputError("Chain.links", "a chain has at least one link", self.links, "Give at least 1.")
+        require_counts(self, links=1)
         require_integrator("Chain.integrator", self.integrator)
 
     def param_shapes(self) -> Mapping[str, Shape]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.simulator import Grid, Model, Record, Shape
+from simphys.simulator.model_checks import require_grid
 
 BOUNDARIES = ("closed", "periodic")
 
@@ -58,7 +59,8 @@ class ShallowWater(Model):
     State = State
 
     def __post_init__(self) -> None:
-        if len(self.cells) not in (1, 2) or min(self.cells) < 1:
+        require_grid(self)
+        if len(self.cells) not in (1, 2):
             constraint = "there are cells along 1 or 2 axes"
             raise InputError("ShallowWater.cells", constraint, list(self.cells), "Give 1 or 2 positive counts.")
         if not self.boundaries:
