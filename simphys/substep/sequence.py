@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 
 from simphys.autograd.errors import InputError
 
-from .action import Action, Site, Slot
+from .action import Action, Site, Slot, identifier
 from .event_text import ROW, EventText, saved_name
 from .function import declare
 from .pattern import Source
 from .program import WHOLE, Domain, Op, Value, View
 from .scope import Scope, hidden
-from .sequence_call import Call, Parameters, counts_of, identifier
+from .sequence_call import Call, Parameters, counts_of
 from .sequence_pattern import SequencePattern
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from simphys.autograd.errors import InputError, MissingJvp
 from simphys.numerics.element import Element, Rule, element_of
 
-from .action import Kind, Site, Slot, zero_element
+from .action import Kind, Site, Slot, identifier, zero_element
 from .pattern import Source
 from .program import Op, Value
 from .scope import Scope, adjoint_slot
@@ -48,11 +48,6 @@ def counts_of(op: Op) -> tuple[int, ...]:
     """Return the counts of the model that the text depends on."""
     assert isinstance(op.variant, tuple), "made with the sub-step"
     return op.variant
-
-
-def identifier(name: str) -> str:
-    """Make a name for the text of a kernel."""
-    return name.replace(" ", "_")
 
 
 class Call:
