@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 import traceback
 import warnings
@@ -13,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simphys.autograd.kernels.runtime import ti
+
+from .in_python import in_python
 
 Shape = tuple[int, ...]
 
@@ -43,7 +44,7 @@ def find_shapes(
     random = np.random.default_rng(0)
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):  # the numbers mean nothing
-            found = inspect.unwrap(func)(*[_make(random.uniform(0.5, 1.5, shape)) for shape in arguments])
+            found = in_python(func)(*[_make(random.uniform(0.5, 1.5, shape)) for shape in arguments])
     except Exception as error:  # whatever the compiler's objects raise outside of a kernel
         return _find_misfit(error)
     shapes = [_shape_of(value) for value in (found if isinstance(found, tuple) else (found,))]

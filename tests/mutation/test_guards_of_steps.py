@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from simphys.autograd.kernels import generated
-from simphys.numerics import dependencies, element, names, shapes, vanishing, writes
+from simphys.numerics import dependencies, element, in_python, names, shapes, vanishing, writes
 from simphys.rollout.engine import memory, nested_engine, prologue, record
 from simphys.simulators.billiards import placement
 from simphys.substep import action, fit, function, lanes, launch, pattern, relation, trace
@@ -210,6 +210,22 @@ FITS = [
         "if tangent is not None:",
         "if False:",
         of_shapes.test_a_tangent_has_the_shape_of_the_result,
+    ),
+    Guard(
+        "functions that others call",
+        in_python._replace,
+        "is_function and not _may_not_end(plain)",
+        "False",
+        of_shapes.test_so_it_is_where_python_needs_other_functions,
+        writes_beyond=True,
+    ),
+    Guard(
+        "casts of the compiler",
+        in_python._replace,
+        "value is ti",
+        "False",
+        of_shapes.test_so_it_is_where_python_needs_other_functions,
+        writes_beyond=True,
     ),
     Guard(
         "operands of two lengths",

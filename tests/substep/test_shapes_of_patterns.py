@@ -105,6 +105,20 @@ def make_press() -> Any:
     return press
 
 
+def make_caller() -> Any:
+    """Make a function that calls another one, and what the compiler has in kernels alone."""
+
+    @element
+    def caller(x, k):
+        return scale(x, ti.cast(1.0, ti.f64) * k)
+
+    @caller.adjoint
+    def adj_caller(x, k, adj):
+        return scale(adj, k), scale(x, adj)
+
+    return caller
+
+
 def make_root() -> tuple[Any, Any]:
     """Make a function that calls what does not exist, and return where that is: once it exists, that is kept."""
 
@@ -204,6 +218,15 @@ def test_a_vector_is_no_result_where_a_number_is_declared(pattern: str) -> None:
     substep, arrays, result = PATTERNS[pattern]
     with pytest.raises(InputError, match=rf"{__file__}:\d+, .*: it returns a number for {result}; found a vector of 2"):
         substep.apply(MODEL, *arrays)
+
+
+def test_so_it_is_where_python_needs_other_functions() -> None:
+    substep = per_cell(make_caller(), own={"x": "x"}, shared={"k": "k"})
+    with pytest.raises(
+        InputError, match=rf"{__file__}:\d+, caller: it returns a number for caller; found a vector of 2"
+    ):
+        substep.apply(MODEL, ones(3, 4), ones(2))
+    assert (substep.apply(MODEL, ones(3, 4), ones()).data == 1).all()
 
 
 def test_a_tangent_has_the_shape_of_the_result() -> None:
