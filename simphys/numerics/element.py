@@ -35,7 +35,8 @@ from simphys.autograd.kernels.runtime import ti
 
 from .dependencies import find_dependencies
 from .linear import find_linear
-from .shapes import Shape, find_shapes
+from .names import find_undefined, list_called
+from .shapes import Misfit, Shape, find_shapes
 from .vanishing import find_vanishing
 from .writes import Written, find_written
 
@@ -57,21 +58,54 @@ class Rule:
         return find_written(inspect.unwrap(self.func), self.definition)
 
     @cached_property
-    def _shapes(self) -> dict[tuple[Shape, ...], tuple[Shape, ...] | None]:
+    def _shapes(self) -> dict[tuple[Shape, ...], tuple[Shape, ...] | Misfit | None]:
         return {}
 
-    def find_shapes(self, arguments: Sequence[Shape]) -> tuple[Shape, ...] | None:
-        """Return the shapes of the results for arguments of these shapes; None where Python cannot tell."""
+    def _compute_shapes(self, arguments: Sequence[Shape]) -> tuple[Shape, ...] | Misfit | None:
         key = tuple(arguments)
         if key not in self._shapes:
             self._shapes[key] = find_shapes(self.func, self.definition, key)
         return self._shapes[key]
 
+    def find_shapes(self, arguments: Sequence[Shape]) -> tuple[Shape, ...] | None:
+        """Return the shapes of the results for arguments of these shapes; None where Python cannot tell."""
+        found = self._compute_shapes(arguments)
+        return None if isinstance(found, Misfit) else found
+
     def require_shapes(self, arguments: Sequence[Shape], expected: Mapping[str, Shape]) -> None:
         """Raise InputError if results have other shapes than expected, as far as Python can tell."""
-        for (name, shape), found in zip(expected.items(), self.find_shapes(arguments) or (), strict=False):
+        shapes = self._compute_shapes(arguments)
+        if isinstance(shapes, Misfit):
+            given = [f"{n}: {_describe(shape)}" for n, shape in zip(self.parameters, arguments, strict=True)]
+            raise _refuse(self, "the shapes of its operands fit each other", f"{shapes.text}; {', '.join(given)}")
+        for (name, shape), found in zip(expected.items(), shapes or (), strict=False):
             if found != shape:
                 raise _refuse(self, f"it returns {_describe(shape)} for {name}", _describe(found))
+
+    def require_names(self) -> None:
+        """Raise InputError for a name, in it or in an element function that it calls, that stands for nothing."""
+        assert self._has_all_names
+
+    @cached_property
+    def _has_all_names(self) -> bool:
+        """True, kept once it is known: a name that is missing may be defined later."""
+        self._require_own_names()
+        for rule in self._list_called():
+            rule.require_names()
+        return True
+
+    def _require_own_names(self) -> None:
+        missing = find_undefined(inspect.unwrap(self.func), self.definition)
+        if missing is not None:
+            code = inspect.unwrap(self.func).__code__
+            source = f"{code.co_filename}:{code.co_firstlineno + missing.line}, {self.name}"
+            raise InputError(source, "its names are defined", missing.text, "Define or import it in its module.")
+
+    def _list_called(self) -> list[Rule]:
+        """List the element functions that it calls."""
+        called = list_called(inspect.unwrap(self.func), self.definition)
+        elements = [getattr(each, "element", None) for each in called]
+        return [made.forward for made in elements if isinstance(made, Element) and made.forward is not self]
 
     def reads(self, wanted: tuple[bool, ...]) -> frozenset[str]:
         """Collect the parameters that the wanted results depend on."""

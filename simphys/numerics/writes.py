@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import ast
-import builtins
-import contextlib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from simphys.autograd.kernels.runtime import ti
 
+from .names import LOCAL, captured, local_names, resolve
+
 _IN_PLACE = ("fill",)
 """Methods of vectors and matrices that change them."""
-
-
-LOCAL = object()
-"""Object that the name of a local variable stands for."""
 
 
 class Written(NamedTuple):
@@ -28,19 +24,9 @@ class Written(NamedTuple):
 
 def find_written(function: Callable[..., Any], definition: ast.FunctionDef) -> tuple[Written, ...]:
     """List what the calls in a function may write. A function that cannot be found may write all its arguments."""
-    names = {**_captured(function), **dict.fromkeys(_local_names(definition), LOCAL)}
+    names = {**captured(function), **dict.fromkeys(local_names(definition), LOCAL)}
     calls = [node for node in ast.walk(definition) if isinstance(node, ast.Call)]
     return tuple([Written(name, call) for call in calls for each in _targets(call, names) if (name := _base(each))])
-
-
-def _captured(function: Any) -> dict[str, Any]:
-    """Return what the names of a function stand for, but for its parameters and variables, as far as it is known."""
-    found = {**vars(builtins), **function.__globals__}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        found.pop(name, None)
-        with contextlib.suppress(ValueError):  # assigned later
-            found[name] = cell.cell_contents
-    return found
 
 
 def _targets(call: ast.Call, names: Mapping[str, Any]) -> list[ast.expr]:
@@ -48,7 +34,7 @@ def _targets(call: ast.Call, names: Mapping[str, Any]) -> list[ast.expr]:
     passed = [*call.args, *[keyword.value for keyword in call.keywords]]
     if isinstance(call.func, ast.Attribute) and _is_local(call.func.value, names):  # a method of a vector
         return [call.func.value] if call.func.attr in _IN_PLACE else []
-    target = _resolve(call.func, names)
+    target = resolve(call.func, names)
     if target is None:
         return passed
     if getattr(target, "__name__", "").startswith("atomic_"):
@@ -63,25 +49,10 @@ def _targets(call: ast.Call, names: Mapping[str, Any]) -> list[ast.expr]:
     return positional + [keyword.value for keyword in call.keywords if keyword.arg in named]
 
 
-def _local_names(definition: ast.FunctionDef) -> set[str]:
-    assigned = [n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    return {*assigned, *[argument.arg for argument in definition.args.args]}
-
-
 def _is_local(value: ast.expr, names: Mapping[str, Any]) -> bool:
     """True for a local variable, or an expression such as a sum."""
     base = _base(value)
     return not base or names.get(base) is LOCAL
-
-
-def _resolve(value: ast.expr, names: Mapping[str, Any]) -> Any:
-    """Find the object that a name, or an attribute of one, stands for; None if it is not known."""
-    if isinstance(value, ast.Name):
-        found = names.get(value.id)
-        return None if found is LOCAL else found
-    if isinstance(value, ast.Attribute):
-        return getattr(_resolve(value.value, names), value.attr, None)
-    return None
 
 
 def _is_reference(annotation: Any) -> bool:

@@ -307,6 +307,11 @@ class Site:
                 self.stores.append(f"{place.array}[{at}] = {part}")
 
 
+def identifier(name: str) -> str:
+    """Make a name for the text of a kernel of any name, such as "time step"."""
+    return re.sub(r"^(?=\d)|\W", "_", name)
+
+
 def size_name(domain: Domain) -> str:
     """Name of the kernel's argument that holds the size of an index set."""
     return f"n_{domain.name}"

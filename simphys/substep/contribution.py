@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
-from .action import Access, Action, Kind, Site, Slot, zero_element
+from .action import Access, Action, Kind, Site, Slot, size_name, zero_element
 from .program import WHOLE, Domain, Op, Value, View
 from .scope import Scope, adjoint_slot, hidden, reduce
 
@@ -160,7 +160,7 @@ def _add_parts(op: Op, name: str, scope: Scope, work: Slot, parts: View, entry: 
 
     def emit(site: Site) -> None:
         total = site.assign("total", site.load_at(target, view, f"{entry}"))
-        with site.block(f"for k in range(n_{parts.domain.name}):"):
+        with site.block(f"for k in range({size_name(parts.domain)}):"):
             site.line(f"{total} += {site.load_at(work, parts, 'k')}")
         site.put(target, view, f"{entry}", total)
 

@@ -19,6 +19,7 @@ from simphys.numerics.element import Element, Rule, element_of
 from .action import Action, Site, Slot
 from .concatenate import entries
 from .contribution import write_own
+from .fit import Use
 from .function import declare
 from .matrix import LANES, SUMS, add_outer_products, add_rows, map_entries, multiply, multiply_transposed
 from .pattern import Pattern, Source
@@ -78,6 +79,9 @@ class Dense(Pattern):
         views = {"W": W.view or entries(W), "b": b.view or View(units, ()), "x": x.view or entries(x)}
         made = Value(next(iter(self.results)), b.shape, "local", View(units, ()))
         return Op(self, inputs, units, views, (made,))
+
+    def list_uses(self, op: Op) -> list[Use]:
+        return [Use(self.element, self.element.inputs, {self.element.inputs[0]: ()}, dict.fromkeys(self.results, ()))]
 
     # --- forward
 

@@ -100,7 +100,6 @@ class Edges(LoopPattern):
                 views[name] = View(nodes, value.shape[1:]) if between else self.view(name, value, domain)
         op = Op(self, inputs, domain, views, relations=relations, onto=nodes)
         op.outputs = self.make_outputs(op, nodes)
-        self.require_shapes(op)
         return op
 
     def load_input(self, site: Site, op: Op, scope: Scope, name: str, kind: Any) -> str:

@@ -46,7 +46,7 @@ class Substep(Function):
         taken = _by_parameter(pattern, values)
         made = {n: _as_input(pattern, n, given, recording) for n, given in zip(names, taken, strict=True)}
         made = _apart(pattern, made, recording)
-        outputs = _visible(pattern, recording.add(pattern.make_op(model, made)))
+        outputs = _visible(pattern, recording.add(pattern.bind(model, made)))
         return tuple(outputs) if len(outputs) > 1 else outputs[0]
 
     @staticmethod
@@ -125,7 +125,7 @@ def _apply_anew(pattern: Pattern, model: Any, inputs: Sequence[Any]) -> _Applied
             raise InputError(pattern.name, f"{source.field} is a Tensor", repr(given), "Pass one.")
         else:
             values[name] = float(given)
-    return _Applied(pattern.make_op(model, values), tuple(arrays))
+    return _Applied(pattern.bind(model, values), tuple(arrays))
 
 
 def _visible(pattern: Pattern, results: Sequence[Any]) -> list[Any]:

@@ -89,7 +89,7 @@ class GridPattern(LoopPattern):
         """Make the results, each with an element for each cell."""
         found = []
         for name, like in self.results.items():
-            element = like if isinstance(like, tuple) else self._element_shape(op, like)
+            element = like if isinstance(like, tuple) else self.element_shape(op, like)
             first = self.components_first and bool(element)
             shape = (*element, *cells) if first else (*cells, *element)
             view = View(Domain(self.grid_name, math.prod(cells), cells), element, components_first=first)
@@ -129,9 +129,18 @@ class PerCell(GridPattern):
         op.outputs = self.make_cell_outputs(op, cells)
         return op
 
+    def element_shape(self, op: Op, name: str) -> Shape:
+        return (len(op.domain.grid),) if _is_known(self.sources[name]) else super().element_shape(op, name)
+
     def _shared_view(self, name: str, value: Value) -> View:
         """Elements of an array that is not one of cells."""
-        return self.foreign_view(name, value) if self.sources[name].kind == "entry" else View(WHOLE, value.shape)
+        if self.sources[name].kind != "entry":
+            return View(WHOLE, value.shape)
+        view, number = self.foreign_view(name, value), int(self.sources[name].by)
+        if not 0 <= number < view.domain.size:
+            constraint = f"{self.sources[name].field} has an entry with the number {number}"
+            raise InputError(self.source, constraint, f"{view.domain.size} entries", "Correct the declaration.")
+        return view
 
     def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
         source = self.sources[name]

@@ -13,11 +13,12 @@ from simphys.autograd import runtime
 from simphys.autograd.kernels.launch import Kernel
 from simphys.simulator import Array, Shape
 
-from .action import Place, Slot, element_name
+from .action import Place, Slot, element_name, size_name
 from .program import Op, Value
 from .schedule import find_locals, schedule
 from .scope import Scope
 from .text import acts_on_whole, domains_of, find_names, index_type, keeps_order, launch_lines, make_kernel
+from .trace import Recording
 
 Pass = Literal["forward", "adjoint", "tangent"]
 Name = tuple[str, str | int]
@@ -84,16 +85,21 @@ def _prepare(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
 
 
 def _isolate(op: Op) -> Op:
-    """Copy a sub-step with values of its own, which no other sub-step reads."""
+    """Copy a sub-step with values of its own, which no other sub-step reads, and index sets with distinct names."""
 
     def copy(name: str, value: Value | float) -> Value | float:
         if not isinstance(value, Value):
             return value
-        return Value(name, value.shape, "local" if value.varies else "constant", op.views[name])
+        return Value(name, value.shape, "local" if value.varies else "constant")
 
     inputs = {name: copy(name, value) for name, value in op.inputs.items()}
     outputs = tuple([Value(f"result_{k}", value.shape, "local", value.view) for k, value in enumerate(op.outputs)])
     isolated = replace(op, inputs=inputs, outputs=outputs)
+    Recording({}).name_domains(isolated)
+    for name, view in isolated.views.items():
+        value = inputs[name]
+        if isinstance(value, Value):
+            value.view = view
     op.pattern.arrange(isolated)
     return isolated
 
@@ -148,7 +154,7 @@ def _compile(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
     seen = [*op.views.values(), *[slot.value.view for slot in memory if slot.value.view is not None]]
     domains = [*[view.domain for view in seen], *domains_of(groups)]
     named = find_names(body)
-    sizes = {f"n_{domain.name}": domain.size for domain in domains if f"n_{domain.name}" in named}
+    sizes = {size_name(domain): domain.size for domain in domains if size_name(domain) in named}
     parameters = {
         **{places[slot].array: f"array_{element_name(slot.memory_element)}" for slot in memory},
         **{name: index_type(array) for name, array in scope.relations.items()},

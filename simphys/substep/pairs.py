@@ -20,6 +20,7 @@ from simphys.numerics.element import Rule
 from simphys.simulator import Shape
 
 from .action import Access, Kind, Site, Slot, size_name, zero_element
+from .fit import Use
 from .function import declare
 from .loops import LoopPattern
 from .pattern import Source
@@ -107,6 +108,12 @@ class Pairs(LoopPattern):
 
     def view(self, name: str, value: Value, domain: Domain) -> View:
         return super().view(name, value, domain if self._is_swept(name) else WHOLE)
+
+    def element_shape(self, op: Op, name: str) -> Shape:
+        return super().element_shape(op, self._first_of.get(name, name))
+
+    def list_uses(self, op: Op) -> list[Use]:
+        return [use._replace(varying=self._all_varying) for use in super().list_uses(op)]
 
     def arrange(self, op: Op) -> None:
         for name in op.views:

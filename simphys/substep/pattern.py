@@ -13,6 +13,7 @@ from simphys.numerics.element import Element, Rule, element_of
 from simphys.simulator import Shape
 
 from .action import Access, Site, Slot, zero_element
+from .fit import Use, remedy_for_vector, require_fit
 from .program import WHOLE, Domain, Op, Value, View
 from .relation import find_attribute, invert, read_relation
 from .scope import Scope
@@ -65,8 +66,10 @@ class Pattern(ABC):
             if isinstance(like, str) and like not in self.element.inputs and not like.startswith(OF_MODEL):
                 remedy = "Name a parameter whose shape the result has, or give the shape."
                 raise InputError(self.source, f"{name} has the shape of a parameter", like, remedy)
-        self.over = over
+        self.over, self._is_declared = over, True
 
+    _is_declared = False
+    """True if the element function is that of the declaration, which may not fit its arrays."""
     arguments: tuple[str, ...]
     """Names of the arrays that the sub-step is applied to, in order."""
     places: tuple[int | None, ...]
@@ -124,11 +127,17 @@ class Pattern(ABC):
         rules = [rule for rule in (self.element.adjoint, self.element.tangent) if rule is not None]
         return any([self.element.results_read(rule) for rule in rules])
 
+    def bind(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
+        """Apply the sub-step to values. Errors: InputError for arrays that do not fit it."""
+        op = self.make_op(model, inputs)
+        require_fit(op)
+        return op
+
     # --- what a pattern says
 
     @abstractmethod
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        """Apply the sub-step to values. Errors: InputError for shapes that do not fit each other."""
+        """Make the sub-step that is applied to values. Errors: InputError for shapes that do not fit each other."""
 
     @abstractmethod
     def forward(self, op: Op, scope: Scope) -> None:
@@ -141,6 +150,13 @@ class Pattern(ABC):
     @abstractmethod
     def tangent(self, op: Op, scope: Scope) -> None:
         """Append the actions that compute the tangents of the results."""
+
+    def list_uses(self, op: Op) -> list[Use]:
+        """List how it calls the element functions of its declaration."""
+        if not self._is_declared:
+            return []
+        inputs = {name: self.element_shape(op, name) for name in self.element.inputs}
+        return [Use(self.element, self.varying, inputs, {value.name: value.element for value in op.outputs})]
 
     def arrange(self, op: Op) -> None:  # noqa: B027 - most patterns have no preference
         """Choose how the arrays of the sub-step lie in memory."""
@@ -188,37 +204,7 @@ class Pattern(ABC):
             if value.shape[0] != domain.size:
                 constraint = f"a constant is a number, or has an entry for each of the {domain.size} {domain.name}"
                 found = f"{source.field} of shape {list(value.shape)}"
-                raise InputError(self.source, constraint, found, self._remedy_for_vector(name))
-
-    def _require_distinct_constants(self, op: Op, inputs: Mapping[str, Shape], outputs: tuple[Shape, ...]) -> None:
-        """Raise InputError for a constant that may be numbers of the elements, or just as well a vector of all."""
-        for name, source in self.sources.items():
-            value = op.inputs[name]
-            vectors = [shape for other, shape in inputs.items() if other in self.varying and len(shape) == 1]
-            if source.kind != "constant" or not isinstance(value, Value) or value.shape not in vectors:
-                continue
-            as_vector = [value.shape if other == name else shape for other, shape in inputs.items()]
-            if op.domain.size > 1 and self.element.forward.find_shapes(as_vector) == outputs:
-                constraint = f"a constant is not as long as both the vectors and the number of {op.domain.name}"
-                found = f"{source.field} of shape {list(value.shape)}"
-                remedy = f"Numbers of the {op.domain.name} are an attribute of the model, {name} under `of_model`."
-                raise InputError(self.source, constraint, found, f"{self._remedy_for_vector(name)} {remedy}")
-
-    def _remedy_for_vector(self, name: str) -> str:
-        return f"A vector that all share is a field of Params, {name} under `shared`."
-
-    def require_shapes(self, op: Op) -> None:
-        """Raise InputError where the element function or its adjoint returns other shapes than those declared."""
-        forward, adjoint = self.element.forward, self.element.adjoint
-        assert adjoint is not None, "checked when declared"
-        inputs = {name: op.views[name].element if name in op.views else () for name in self.element.inputs}
-        outputs = {value.name: value.view.element for value in op.outputs if value.view is not None}
-        results = tuple(outputs.values())
-        forward.require_shapes((*inputs.values(),), outputs)
-        self._require_distinct_constants(op, inputs, results)
-        read = results if self.element.results_read(adjoint) else ()
-        expected = {f"the adjoint of {name}": inputs[name] for name in self.varying}
-        adjoint.require_shapes((*inputs.values(), *read, *results), expected)
+                raise InputError(self.source, constraint, found, remedy_for_vector(name))
 
     def make_outputs(self, op: Op, domain: Domain, model: Any = None) -> tuple[Value, ...]:
         """Make the results, each with an element for each index of a set."""
@@ -226,13 +212,14 @@ class Pattern(ABC):
         for name, like in self.results.items():
             if isinstance(like, str) and like.startswith(OF_MODEL):
                 like = (find_attribute(model, like.removeprefix(OF_MODEL)),)
-            element = like if isinstance(like, tuple) else self._element_shape(op, like)
+            element = like if isinstance(like, tuple) else self.element_shape(op, like)
             shape = element if domain == WHOLE else (domain.size, *element)
             found.append(Value(name, shape, "local", View(domain, element)))
         return tuple(found)
 
-    def _element_shape(self, op: Op, like: str) -> Shape:
-        return op.views[like].element if like in op.views else ()
+    def element_shape(self, op: Op, name: str) -> Shape:
+        """Return the shape of what a parameter takes."""
+        return op.views[name].element if name in op.views else ()
 
     def view(self, name: str, value: Value, domain: Domain) -> View:
         """Elements of an input of the given index set, or of the whole for shared ones."""

@@ -93,7 +93,6 @@ class PerElement(LoopPattern):
         gaps = tuple([by for by in sorted(gathered) if (relations[by] < 0).any()])
         op.variant = gaps, tuple([(part.shape[1:], part.dtype.kind) for part in parts.values()])
         op.outputs = self.make_outputs(op, domain, model)
-        self.require_shapes(op)
         return op
 
     @property

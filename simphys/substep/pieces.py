@@ -16,7 +16,7 @@ from functools import cached_property
 from simphys.numerics import bspline
 from simphys.simulator import Shape
 
-from .action import Action, Place, Site, Slot, zero_element
+from .action import Action, Place, Site, Slot, size_name, zero_element
 from .grid import CELLS, PerCell
 from .lanes import lane_lines
 from .program import Domain, Program, Value, View
@@ -71,8 +71,8 @@ class Pieces:
         assert view is not None and box is not None, "seen by sub-steps"
 
         def emit(site: Site) -> None:
-            begin, end = (f"n_{view.domain.name} * ({site.index} + {k}) // {self.count}" for k in (0, 1))
-            some = site.load_at(slot, view, f"ti.min({begin}, n_{view.domain.name} - 1)")
+            begin, end = (f"{size_name(view.domain)} * ({site.index} + {k}) // {self.count}" for k in (0, 1))
+            some = site.load_at(slot, view, f"ti.min({begin}, {size_name(view.domain)} - 1)")
             low, high = (site.assign(name, some) for name in ("low", "high"))
             with site.block(f"for j in range({begin}, {end}):"):
                 x = site.assign("x", site.load_at(slot, view, "j"))

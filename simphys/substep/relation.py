@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Shape
+from simphys.simulator import Array, Model, Shape
 from simphys.simulator.memo import memo
 
 
@@ -62,7 +62,9 @@ def invert(model: Any, name: str, relation: Array, size: int) -> Inverse:
 
 
 def cached(model: Any, name: str, build: Callable[[], Any]) -> Any:
-    """Build once for each model, which never changes."""
+    """Build once for each model, which never changes; anew for any other object, whose arrays may be replaced."""
+    if not isinstance(model, Model):
+        return build()
     table = memo(model).setdefault("relations", {})
     if name not in table:
         table[name] = build()

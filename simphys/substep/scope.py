@@ -7,7 +7,7 @@ from typing import Any
 
 from simphys.numerics.element import Rule
 
-from .action import Access, Action, Site, Slot, zero_element
+from .action import Access, Action, Site, Slot, identifier, size_name, zero_element
 from .program import WHOLE, Domain, Op, Value, View
 
 
@@ -76,7 +76,7 @@ class Scope:
         for known, other in self.relations.items():
             if other is array:
                 return known
-        key = f"{self._key(op)}_{name.replace('.', '_')}"
+        key = f"{self._key(op)}_{identifier(name)}"
         self.relations[key] = array
         return key
 
@@ -146,7 +146,7 @@ def reduce(source: Slot, view: View, target: Slot, target_view: View, *, adds: b
 
     def emit(site: Site) -> None:
         total = site.assign("total", zero_element(view.element))
-        with site.block(f"for k in range(n_{view.domain.name}):"):
+        with site.block(f"for k in range({size_name(view.domain)}):"):
             site.line(f"{total} += {site.load_at(source, view, 'k')}")
         if adds:
             site.add(target, target_view, total)

@@ -21,13 +21,14 @@ from typing import Any, NamedTuple
 
 from simphys.autograd.errors import InputError
 
-from .action import Action, Site, Slot
+from .action import Action, Site, Slot, identifier
 from .event_text import ROW, EventText, saved_name
+from .fit import Use
 from .function import declare
 from .pattern import Source
 from .program import WHOLE, Domain, Op, Value, View
 from .scope import Scope, hidden
-from .sequence_call import Call, Parameters, counts_of, identifier
+from .sequence_call import Call, Parameters, counts_of
 from .sequence_pattern import SequencePattern
 
 
@@ -158,6 +159,10 @@ class EventSequence(SequencePattern):
         op = Op(self, inputs, domain, views, variant=tuple(counts))
         op.outputs = self.make_outputs(op, domain)
         return op
+
+    def list_uses(self, op: Op) -> list[Use]:
+        calls = [self.move, *[call for kind in self.kinds for call in (kind.when, kind.act)]]
+        return [call.make_use(op) for call in calls]
 
     def text(self, site: Site, op: Op, scope: Scope) -> EventText:
         return EventText(site, op, scope)

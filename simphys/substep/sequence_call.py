@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from simphys.autograd.errors import InputError, MissingJvp
 from simphys.numerics.element import Element, Rule, element_of
 
-from .action import Kind, Site, Slot, zero_element
+from .action import Kind, Site, Slot, identifier, zero_element
+from .fit import Use
 from .pattern import Source
 from .program import Op, Value
 from .scope import Scope, adjoint_slot
@@ -50,11 +51,6 @@ def counts_of(op: Op) -> tuple[int, ...]:
     return op.variant
 
 
-def identifier(name: str) -> str:
-    """Make a name for the text of a kernel."""
-    return name.replace(" ", "_")
-
-
 class Call:
     """An element function, with the source of each parameter, and the parameters that its results replace."""
 
@@ -84,6 +80,13 @@ class Call:
         if count != len(self.replaced):
             found, remedy = f"{count} results for {', '.join(self.replaced)}", "Name one for each result."
             raise InputError(self.label, "each result replaces a parameter", found, remedy)
+
+    def make_use(self, op: Op) -> Use:
+        """Return the shapes that it takes and returns."""
+        views = {name: op.views.get(source.field) for name, source in self.sources.items()}
+        inputs = {name: () if view is None else view.element for name, view in views.items()}
+        results = {name: inputs[name] for name in self.replaced or ()}
+        return Use(self.element, self.varying, inputs, results or {"the time": (), "its uncertainty": ()})
 
     @property
     def replaces(self) -> list[Source]:

@@ -71,7 +71,7 @@ class SplinePattern(GridPattern):
         return op
 
     def _make_output(self, op: Op, name: str, like: str | Shape) -> Value:
-        element = like if isinstance(like, tuple) else self._element_shape(op, like)
+        element = like if isinstance(like, tuple) else self.element_shape(op, like)
         domain = op.onto or op.domain
         return Value(name, (*(domain.grid or (domain.size,)), *element), "local", View(domain, element))
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from simphys.autograd.kernels.generated import GeneratedKernel
 from simphys.autograd.kernels.launch import Kernel
 from simphys.autograd.kernels.runtime import ti
 from simphys.simulator import Array
@@ -225,7 +226,7 @@ def _compile(
     exec(compile(text, file, "exec", dont_inherit=True), space)
     reduced, wide, alike, exact, graph, block = options
     chosen: Any = {"reduced": reduced, "wide": wide, "alike": alike, "exact": exact, "graph": graph, "block": block}
-    return Kernel(space[name], **chosen, written=find_written(text))
+    return GeneratedKernel(space[name], **chosen, written=find_written(text))
 
 
 def find_written(text: str) -> frozenset[str] | None:

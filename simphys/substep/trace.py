@@ -10,6 +10,7 @@ import numpy as np
 from simphys.autograd import Tensor
 from simphys.simulator import Array, Shape
 
+from .action import identifier
 from .program import Domain, Op, Value, View
 
 Arithmetic = Mapping[str, Callable[[Any, Any, Any], Any]]
@@ -37,7 +38,8 @@ class Recording:
 
     def name(self, wanted: str) -> str:
         """Make a name that no other value has, nor its tangent or adjoint."""
-        name, count = wanted, 1
+        wanted = name = identifier(wanted)
+        count = 1
         while self.clash(name) is not None:
             count += 1
             name = f"{wanted}_{count}"
@@ -50,13 +52,14 @@ class Recording:
 
     def domain(self, wanted: str, size: int, grid: Shape = ()) -> Domain:
         """Make an index set of this size, under a name that no set of another size has."""
-        name, count = wanted, 1
+        wanted = name = identifier(wanted)
+        count = 1
         while self._sizes.setdefault(name, (size, grid)) != (size, grid):
             count += 1
             name = f"{wanted}_{count}"
         return Domain(name, size, grid)
 
-    def _name_domains(self, op: Op) -> None:
+    def name_domains(self, op: Op) -> None:
         """Give an index set that has another size than before, under the same name, a name of its own."""
         op.domain, op.onto = self.domain(*op.domain), op.onto and self.domain(*op.onto)
         op.views = {name: self._name_view(op, name, view) for name, view in op.views.items()}
@@ -89,7 +92,7 @@ class Recording:
 
     def add(self, op: Op) -> tuple[Symbol, ...]:
         """Append a sub-step, and return its results."""
-        self._name_domains(op)
+        self.name_domains(op)
         for output in op.outputs:
             output.name = self.name(output.name)
         for name, view in op.views.items():

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from simphys.numerics import dependencies, vanishing, writes
+from simphys.autograd.kernels import generated
+from simphys.numerics import dependencies, element, in_python, names, shapes, vanishing, writes
 from simphys.rollout.engine import memory, nested_engine, prologue, record
 from simphys.simulators.billiards import placement
-from simphys.substep import function, lanes, pattern, relation, trace
+from simphys.substep import action, fit, function, lanes, launch, pattern, relation, trace
 from simphys.substep.edges import Edges
+from simphys.substep.grid import PerCell
 from simphys.substep.operation import Operation
 from simphys.substep.operation import _apart as apart
 from simphys.substep.per_element import PerElement
@@ -21,6 +23,8 @@ from ..rollout import test_lanes as of_lanes
 from ..rollout import test_steps_of_users as of_steps
 from ..simulators.billiards import test_model as of_balls
 from ..substep import test_arrays_that_do_not_fit as of_arrays
+from ..substep import test_launch as of_launches
+from ..substep import test_shapes_of_patterns as of_shapes
 from .guards import Guard, is_noticed, run_test
 
 SOURCES = [
@@ -183,11 +187,133 @@ ARRAYS = [
     ),
     Guard(
         "constants that could be vectors",
-        pattern.Pattern._require_distinct_constants,
+        fit._require_distinct_constants,
         "op.domain.size > 1",
         "False",
         of_arrays.test_a_constant_array_has_an_entry_for_each_element,
         (2, "as long as both"),
+    ),
+]
+FITS = [
+    Guard(
+        "shapes of what element functions return",
+        fit.require_fit,
+        "use.require_fit()",
+        "pass",
+        of_shapes.test_a_vector_is_no_result_where_a_number_is_declared,
+        ("faces",),
+        writes_beyond=True,
+    ),
+    Guard(
+        "shapes of tangents",
+        fit.Use.require_fit,
+        "if tangent is not None:",
+        "if False:",
+        of_shapes.test_a_tangent_has_the_shape_of_the_result,
+    ),
+    Guard(
+        "functions that others call",
+        in_python._replace,
+        "is_function and not _may_not_end(plain)",
+        "False",
+        of_shapes.test_so_it_is_where_python_needs_other_functions,
+        writes_beyond=True,
+    ),
+    Guard(
+        "casts of the compiler",
+        in_python._replace,
+        "value is ti",
+        "False",
+        of_shapes.test_so_it_is_where_python_needs_other_functions,
+        writes_beyond=True,
+    ),
+    Guard(
+        "operands of two lengths",
+        shapes._find_misfit,
+        "if _MISFIT.search(text):",
+        "if False:",
+        of_shapes.test_operands_that_do_not_fit_are_named_with_their_place,
+        (of_shapes.ones(3, 3), "broadcast together"),
+    ),
+    Guard(
+        "errors of the compiler",
+        generated.GeneratedKernel._optimization,
+        "_explaining(super()._optimization(), self.name)",
+        "super(GeneratedKernel, self)._optimization()",
+        of_shapes.test_operands_that_do_not_fit_are_named_with_their_place,
+        (of_shapes.ones(3, 1), "unsupported operand"),
+    ),
+    Guard(
+        "names that stand for nothing",
+        names.find_undefined,
+        "node.id not in known",
+        "False",
+        of_shapes.test_a_name_that_stands_for_nothing_is_refused_with_its_line,
+        (of_shapes.make_root, "square_root"),
+    ),
+    Guard(
+        "attributes that modules do not have",
+        names.find_undefined,
+        "not hasattr(owner, node.attr)",
+        "False",
+        of_shapes.test_a_name_that_stands_for_nothing_is_refused_with_its_line,
+        (of_shapes.make_rule, "np.missing"),
+    ),
+    Guard(
+        "names of functions that others call",
+        element.Rule._list_called,
+        "isinstance(made, Element)",
+        "False",
+        of_shapes.test_a_name_that_stands_for_nothing_is_refused_with_its_line,
+        (of_shapes.make_call_of_root, "square_root"),
+    ),
+    Guard(
+        "entries that cells share",
+        PerCell._shared_view,
+        "if not 0 <= number < view.domain.size:",
+        "if False:",
+        of_shapes.test_a_shared_entry_of_cells_is_one_of_the_array,
+        writes_beyond=True,
+    ),
+    Guard(
+        "arrays of edges",
+        fit._require_lengths,
+        "or value.size == view.domain.size * view.components",
+        "or True",
+        of_arrays.test_an_array_has_an_entry_for_each_edge,
+        (1,),
+        writes_beyond=True,
+    ),
+    Guard(
+        "marks of particles",
+        fit._require_lengths,
+        "or value.size == view.domain.size * view.components",
+        "or True",
+        of_arrays.test_a_mark_has_an_entry_for_each_particle,
+        writes_beyond=True,
+    ),
+    Guard(
+        "index arrays that were replaced",
+        relation.cached,
+        "if not isinstance(model, Model):",
+        "if False:",
+        of_arrays.test_index_arrays_of_what_is_no_model_may_be_replaced,
+        writes_beyond=True,
+    ),
+    Guard(
+        "names of any words",
+        action.identifier,
+        're.sub(r"^(?=\\d)|\\W", "_", name)',
+        "name",
+        of_steps.test_names_of_arrays_and_index_sets_are_any_words,
+    ),
+    Guard(
+        "index sets of two sizes in a launch",
+        launch._isolate,
+        "Recording({}).name_domains(isolated)",
+        "pass",
+        of_launches.test_index_sets_of_one_name_may_have_two_sizes_in_a_launch,
+        writes_beyond=True,
     ),
 ]
 STARTS = [
@@ -200,7 +326,7 @@ STARTS = [
         ([[0.3, 0.5], [0.35, 0.5]], "overlap", "fused"),
     ),
 ]
-GUARDS = [*SOURCES, *STEPS, *ARRAYS, *STARTS]
+GUARDS = [*SOURCES, *STEPS, *ARRAYS, *FITS, *STARTS]
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=[guard.what for guard in GUARDS])

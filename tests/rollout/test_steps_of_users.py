@@ -55,6 +55,16 @@ def adj_mix(x, y, adj):
 
 
 @element
+def advance(x, v, h, g):
+    return x + g * h * v
+
+
+@advance.adjoint
+def adj_advance(x, v, h, g, adj):
+    return adj, g * h * adj
+
+
+@element
 def attract(d):
     return 0.1 * d
 
@@ -150,6 +160,24 @@ def test_an_adjoint_is_read_as_python_means_it(function: Any, by_v: float, by_m:
 
 def step_with_two_sizes(m: Any, p: Any, s: Any, _: Any = None) -> Any:
     return m.State(Multiply.apply(m, s.x, p.k), Multiply.apply(m, s.y, p.q), s.z)
+
+
+def test_names_of_arrays_and_index_sets_are_any_words() -> None:
+    move = per_element(
+        advance,
+        over="left nodes",
+        own={"x": "old position"},
+        gathered={"v": ("left nodes", "pick")},
+        constant={"h": "time step", "g": "time_step"},
+        results={"new position": "x"},
+    )
+
+    def step(m: Any, p: Any, s: Any, _: Any = None) -> Any:
+        return m.State(move.apply(m, s.x, p.v, np.array([0.1, 0.2]), np.array([3.0, 4.0])))
+
+    model = make_model(step, {"v": (3,)}, {"x": (2,)}, pick=np.array([2, 0]))
+    found = assert_fused_is_nested(model, {"v": [1.0, 2.0, 3.0], "x": [0.0, 1.0]}, steps=1)
+    np.testing.assert_allclose(found["x"], [0.9, 1.8], rtol=1e-13)
 
 
 def test_index_sets_of_one_name_may_have_two_sizes() -> None:

@@ -7,7 +7,9 @@ import pytest
 
 from simphys.autograd import tensor
 from simphys.autograd.errors import InputError
-from simphys.substep import edges, element, per_element
+from simphys.substep import edges, element, neighbours, per_element
+
+from ..helpers.any_model import evaluate_step, make_model
 
 
 @element
@@ -50,12 +52,26 @@ def adj_blend(x, y, k, adj):
     return adj, k * adj, y * adj
 
 
+@element
+def drag(x, a, b):
+    return a * b * x
+
+
+@drag.adjoint
+def adj_drag(x, a, b, adj):
+    return a * b * adj
+
+
 Scale = per_element(scale, over="nodes", own={"x": "x", "k": "k"})
 Share = per_element(scale, over="nodes", own={"x": "x"}, shared={"k": "k"})
 Stretch = per_element(stretch, over="nodes", own={"x": "x"}, constant={"h": "gravity"})
 Kick = per_element(kick, over="nodes", own={"m": "m", "v": "v", "f": "f"})
 Spring = edges(scale, between={"x": "x"}, onto="f", own={"k": "k"})
+Grains = neighbours(drag, distance={"x": "x"}, marks={("a", "b"): "wall"}, onto="f", over="grains")
 Blend = per_element(blend, over="nodes", own={"x": "x"}, gathered={"y": ("y", "pick"), "k": ("k", "pick")})
+
+
+ENDS = np.array([[0, 1], [1, 2]])
 
 
 class Given:
@@ -118,3 +134,34 @@ def test_arrays_gathered_by_one_index_have_one_length() -> None:
     with pytest.raises(InputError, match="gathered by `pick` have one length; found k with 50 entries beside 5"):
         Blend.apply(model, ones(3), ones(5), ones(50))
     assert Blend.apply(model, ones(3), ones(5), ones(5)).data.tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_an_array_has_an_entry_for_each_edge(count: int) -> None:
+    with pytest.raises(InputError, match=rf"Edges\(scale\): k has an entry for each of the 2 edges; found {count}"):
+        Spring.apply(Given(ends=ENDS), ones(3), ones(count))
+    assert Spring.apply(Given(ends=ENDS), ones(3), ones(2)).shape == (3,)
+
+
+def test_a_mark_has_an_entry_for_each_particle() -> None:
+    model = Given(box=[np.inf, np.inf], cutoff=1.0, skin=0.1, neighbours=4)
+    with pytest.raises(InputError, match="wall has an entry for each of the 3 grains; found 2"):
+        Grains.apply(model, ones(3, 2), np.ones(2))
+
+
+@pytest.mark.parametrize("mode", ["fused", "nested"])
+def test_so_it_is_in_a_rollout(mode: str) -> None:
+    model = make_model(lambda m, p, s, _=None: m.State(Spring.apply(m, s.x, p.k)), {"k": (1,)}, {"x": (3,)}, ends=ENDS)
+    with pytest.raises(InputError, match="k has an entry for each of the 2 edges; found 1"):
+        evaluate_step(model, {"k": [1.0], "x": [0.0, 1.0, 3.0]}, mode=mode)
+
+
+def test_index_arrays_of_what_is_no_model_may_be_replaced() -> None:
+    """Else a launch would use the old ones; models never change."""
+    given, x = Given(ends=ENDS), tensor(np.array([0.0, 1.0, 3.0]), requires_grad=True)
+    assert Spring.apply(given, x, ones(2)).data.tolist() == [1.0, 1.0, -2.0]
+    given.ends = np.array([[0, 2]] * 300)  # type: ignore[attr-defined]
+    force = Spring.apply(given, x, ones(300))
+    assert force.data.tolist() == [900.0, 0.0, -900.0]
+    force[0].sum().backward()
+    assert x.grad is not None and x.grad.data.tolist() == [-300.0, 0.0, 300.0]

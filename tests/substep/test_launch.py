@@ -6,9 +6,19 @@ import numpy as np
 import pytest
 
 from benchmarks.fuzz.steps.bodies import Pull
-from simphys.autograd import runtime
-from simphys.substep import launch
+from simphys.autograd import runtime, tensor
+from simphys.substep import element, launch, per_element
 from simphys.substep.program import Value
+
+
+@element
+def multiply(x, k):
+    return k * x
+
+
+@multiply.adjoint
+def adj_multiply(x, k, adj):
+    return k * adj, x * adj
 
 
 class Chain(SimpleNamespace):
@@ -31,3 +41,13 @@ def test_a_loop_that_becomes_worth_sharing_out_is_compiled_again(monkeypatch: py
         (parallel,) = launch.run_pass(op, "forward", given)
         assert len(launch._prepared_passes()) == compiled + 1
     np.testing.assert_allclose(parallel, serial, rtol=1e-13)
+
+
+def test_index_sets_of_one_name_may_have_two_sizes_in_a_launch() -> None:
+    substep = per_element(multiply, over="things", own={"x": "x"}, gathered={"k": ("things", "pick")})
+    model = Chain(pick=np.array([4, 0, 4]))
+    x, k = tensor(np.ones((3, 2)), requires_grad=True), tensor(np.arange(10.0).reshape(5, 2), requires_grad=True)
+    found = substep.apply(model, x, k)
+    np.testing.assert_array_equal(found.data, [[8, 9], [0, 1], [8, 9]])
+    found.sum().backward()
+    assert k.grad is not None and k.grad.data[:, 0].tolist() == [1, 0, 0, 0, 2]

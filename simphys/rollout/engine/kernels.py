@@ -12,7 +12,7 @@ from typing import Any
 from simphys.autograd import runtime
 from simphys.autograd.kernels.device import to_device
 from simphys.autograd.kernels.launch import Kernel
-from simphys.substep.action import TIME, element_name
+from simphys.substep.action import TIME, element_name, size_name
 from simphys.substep.schedule import Group
 from simphys.substep.text import (
     SPREAD,
@@ -176,7 +176,7 @@ def _name(item: tuple[str, Any]) -> str:
 def find_integers(run: Pass, layout: Layout) -> dict[str, int]:
     """Find the sizes and positions that the text of a pass may name."""
     seen = [slot.value.view.domain for slot in layout.places if slot.value.view is not None]
-    found = {f"n_{d.name}": d.size for d in [*seen, *domains_of(run.all_groups)]}
+    found = {size_name(d): d.size for d in [*seen, *domains_of(run.all_groups)]}
     return found | layout.sizes | layout.starts | {f"size_{array}": size for array, size in layout.parts.items()}
 
 
