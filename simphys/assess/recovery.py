@@ -29,12 +29,12 @@ from .uncertainty import Uncertainty
 Array = np.ndarray[Any, Any]
 
 TIMES, FEWEST = 20, 5
-NOMINAL = 1.96
-"""Half width of a confidence interval of 95 % in standard errors."""
+NOMINAL, LEVEL = 1.96, 0.95
+"""Half width of a confidence interval in standard errors, and its level."""
 LEAST_COVERAGE = 0.8
 """Part of the intervals that must hold the truth; 95 % are expected."""
-LARGEST_BIAS = 4.0
-"""Mean error in units of its own standard error, beyond which values are biased."""
+LEAST_P_OF_CHANCE = 1e-3
+"""Probability below which missed intervals, or a mean error, are not taken for chance: few fits tell little."""
 
 
 @dataclass(frozen=True)
@@ -139,14 +139,19 @@ def _fit_again(objective: Carried[SceneObjective[Any]], fit: Fit, measured: list
 
 def judge_recovery(found: Recovery, labels: tuple[str, ...]) -> Criterion:
     """Judge bias and coverage of the fits to simulated recordings."""
+    from scipy.stats import binom, t
+
     count, coverage = len(found.error), found.coverage
+    known = np.isfinite(found.error)
     bias = np.nan_to_num(found.bias)
     place = int(np.argmax(np.abs(bias)))
+    held = int(np.count_nonzero(np.abs(found.error[known]) <= NOMINAL))
+    by_chance = binom.cdf(held, int(known.sum()), LEVEL)
     words = f"{100 * coverage:.0f} % of the intervals of 95 % hold the truth in {count} simulated fits"
-    if coverage < LEAST_COVERAGE:
+    if coverage < LEAST_COVERAGE and by_chance < LEAST_P_OF_CHANCE:
         remedy = "The errors are too small, or the search goes astray: do not trust the errors."
         return Criterion("recovery", coverage, "doubtful", words, remedy)
-    if abs(bias[place]) > LARGEST_BIAS:
+    if 2 * t.sf(abs(bias[place]), count - 1) * len(labels) < LEAST_P_OF_CHANCE:
         words += f"; {labels[place]} is biased by {found.error[:, place].mean():+.2g} standard errors"
         remedy = "Correct it by this bias, or give the data more weight where it comes from."
         return Criterion("recovery", coverage, "doubtful", words, remedy)

@@ -96,7 +96,7 @@ def changed_function(original: Any, rule: Any) -> Iterator[None]:
 
 def run_with_margins(op: Any, name: Any, given: Any) -> list[np.ndarray[Any, Any]]:
     """Run a pass on copies in larger arrays. Adjoints begin with 1, which is subtracted again."""
-    prepared, offset = vars(launch)["_prepare"](op, name, False), float(name == "adjoint")
+    prepared, offset = vars(launch)["_prepare"](op, name, False, False), float(name == "adjoint")
     known = {**given, **{key: np.full(shape, offset) for key, shape in prepared.results}}
     copies = [with_margins(np.full(shape, offset) if key is None else known[key]) for key, shape, _ in prepared.arrays]
     prepared.kernel(*copies, *[op.relations[key] for key in prepared.relations],

@@ -24,7 +24,7 @@ ERRORS_TOO = (*ERRORS, TypeError)
 """Errors of mutants that the checks survive; TypeError, as a dict has no sign."""
 
 EQUIVALENT = {
-    "*: np.zeros(*) -> -np.zeros(*)": "what is added to 0 may be added to -0",
+    "*zeros(*) -> -*zeros(*)": "what is added to 0 may be added to -0",
 }
 
 FUSED, RESULTS, RUNNING, SEEDS = (
