@@ -33,10 +33,13 @@ def test_an_exception_stays_in_the_quick_suite() -> None:
 def test_what_is_marked_waits_for_a_landing_alone() -> None:
     name = next(name[1:] for name in NAMES if name.startswith("+")).replace("*", "")
     assert waits(name, "quick") and not waits(name, "landing")
+    name = "mutation/test_heat.py::test_the_rules_as_they_are_pass[*]"
+    assert waits(name, "quick") and not waits(name, "landing")
+    assert waits("mutation/test_heat.py::test_a_changed_rule_is_noticed[*]", "landing")
 
 
 def test_a_file_of_which_nothing_runs_is_told_from_others() -> None:
-    assert waits_whole("mutation/test_heat.py", "landing")
+    assert waits_whole("mutation/test_heat.py", "quick") and not waits_whole("mutation/test_heat.py", "landing")
     assert not waits_whole("mutation/test_functions.py", "quick")
     assert not waits_whole("test_scenes.py", "quick")
     assert not waits_whole("conftest.py", "quick")

@@ -1,4 +1,9 @@
-"""Prediction of samples that the fit has not seen."""
+"""Prediction of samples that the fit has not seen.
+
+With the covariance S = s^2 I + J C J^T of their residuals, from noise s and values with the covariance C, the sum of
+their squares has the mean tr S and the variance 2 tr S^2: it is distributed like tr S / nu times chi^2 of
+nu = (tr S)^2 / tr S^2 degrees of freedom. Source: Satterthwaite 1946.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +23,8 @@ Array = np.ndarray[Any, Any]
 
 LIMITS = (1.5, 5.0)
 """RMSE of held-out samples in multiples of the expected one, beyond which a fit is doubtful or fails."""
+LEAST_P = 1e-3
+"""Probability below which such a multiple is not taken for chance."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,8 @@ class Holdout:
     """RMSE / sigma of them."""
     expected: float
     """RMSE / sigma that the noise of the fit and the errors of its values lead one to expect."""
+    freedom: float
+    """Degrees of freedom nu: misfit^2 / expected^2 is distributed like chi^2 / nu. Few uncertain values make it small."""
 
 
 def predict_holdout(objective: SceneObjective[Any], theta: Array, covariance: Array, noise: float) -> Holdout | None:
@@ -42,16 +51,22 @@ def predict_holdout(objective: SceneObjective[Any], theta: Array, covariance: Ar
     split = split_residuals(unseen.scene, unseen.residuals(theta), unseen.jacobian(theta))
     residuals = np.concatenate([each.residuals[each.there] for each in split.series])
     jacobian = np.concatenate([each.jacobian[each.there] for each in split.series])
-    spread = np.einsum("mp,pq,mq->m", jacobian, np.nan_to_num(covariance), jacobian)
     misfit = float(np.sqrt(np.mean(residuals**2)))
-    return Holdout(residuals.size, misfit, float(np.sqrt(noise**2 + spread.mean())))
+    spread = np.nan_to_num(covariance) @ (jacobian.T @ jacobian)  # of the same traces as J C J^T
+    white, own = residuals.size * noise**2, float(np.trace(spread))
+    squares = white * noise**2 + 2 * noise**2 * own + float(np.trace(spread @ spread))
+    freedom = (white + own) ** 2 / squares if squares > 0 else np.inf
+    return Holdout(residuals.size, misfit, float(np.sqrt((white + own) / residuals.size)), freedom)
 
 
 def judge_holdout(found: Holdout) -> Criterion:
     """Judge the prediction of held-out samples."""
+    from scipy.stats import chi2
+
     exact = 0.0 if found.misfit == 0 else np.inf
     ratio = found.misfit / found.expected if found.expected > 0 else exact
-    verdict = grade(ratio, doubtful=LIMITS[0], failed=LIMITS[1])
+    by_chance = np.isfinite(found.freedom) and chi2.sf(found.freedom * ratio**2, found.freedom) > LEAST_P
+    verdict = "passed" if by_chance else grade(ratio, doubtful=LIMITS[0], failed=LIMITS[1])
     words = (
         f"RMSE / sigma {found.misfit:.3g} of {found.samples} held-out samples, where {found.expected:.3g} is expected"
     )

@@ -36,6 +36,8 @@ HELD_GAIN = 2.0
 """Decrease of chi^2 / 2 beyond a bound, in its unit (chi_square.py): two standard errors."""
 STEP_CHANGE = 1.0
 """Change by half the time step, or by sharper friction, in standard errors, beyond which it matters."""
+UNKNOWN, LOST = 1.0, 1e3
+"""Standard error, in units of the value and of its scale, beyond which it is hardly determined, or not at all."""
 LARGEST_CORRELATION, KNOWN = 0.999, 0.01
 """Correlation of two unknowns beyond which they are doubtful, unless both have a smaller relative error than this."""
 
@@ -223,6 +225,15 @@ def _judge_unknowns(uncertainty: Uncertainty) -> Iterator[Criterion]:
     if lost:
         remedy = "Leave one of them out of [unknowns], tie them, or observe more."
         yield Criterion("determined unknowns", len(lost), "failed", ", ".join(lost), remedy)
+        return
+    errors = np.fmax(uncertainty.standard.values, uncertainty.robust)
+    sizes = np.nan_to_num(np.fmin(errors, _relative_errors(uncertainty)))
+    place = int(np.argmax(sizes))
+    if sizes[place] > UNKNOWN:
+        found = f"the error of {uncertainty.labels[place]} is {sizes[place]:.2g} times as large as its value or scale"
+        remedy = "The data hardly determine it: leave it out of [unknowns], or observe more."
+        verdict: Verdict = "failed" if sizes[place] > LOST else "doubtful"
+        yield Criterion("determined unknowns", float(sizes[place]), verdict, found, remedy)
         return
     pairs = np.triu(np.nan_to_num(uncertainty.correlations), 1)
     first, second = np.unravel_index(np.argmax(np.abs(pairs)), pairs.shape)

@@ -155,8 +155,8 @@ class DelayedSample(Function):
     @staticmethod
     def forward(ctx: Context, plan: DelayedPlan, delay: Tensor, *fields: Tensor) -> Array:
         ctx.plan, ctx.like = plan, [(field.shape, field.dtype) for field in fields]
-        ctx.before, ctx.part = plan.around(delay.data, len(fields[0].data))
         series = [take_component(fields[which].data, index) for which, index in plan.components]
+        ctx.before, ctx.part = plan.around(delay.data, len(series[0]))  # a field that no channel sees has one row
         ctx.slope = _slopes(ctx.before, series)
         return _between(ctx.before, ctx.part, series)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import simphys
+from simphys.assess import holdout
+from simphys.assess.holdout import Holdout, judge_holdout, predict_holdout
 from simphys.autograd.errors import InputError
 from simphys.experiment.hold_out import choose_samples
 from simphys.scenefile import ConfigError, ValidationSection
@@ -56,3 +59,46 @@ def test_a_part_that_leaves_nothing_to_fit_is_refused_by_its_key(tmp_path: Path)
         oscillator(tmp_path / "seen.txt", observations={"validation": {"part": 0.999}})
     with pytest.raises(ConfigError, match=r"observations\.validation\.part"):
         oscillator(tmp_path / "seen.txt", observations={"validation": {"part": 1.5}})
+
+
+@pytest.mark.parametrize(
+    ("freedom", "misfit", "verdict"),
+    [
+        (1.0, 1.6, "passed"),
+        (1.0, 3.4, "doubtful"),
+        (100.0, 1.6, "doubtful"),
+        (100.0, 1.4, "passed"),
+        (1.0, 5.5, "failed"),
+    ],
+)
+def test_a_factor_counts_unless_it_is_chance(freedom: float, misfit: float, verdict: str) -> None:
+    """The error of a single value moves all held-out samples: 1.6 times as expected is nothing unusual."""
+    assert judge_holdout(Holdout(100, misfit, 1.0, freedom)).verdict == verdict
+
+
+@pytest.mark.parametrize(("noise", "size"), [(1.0, 0.0), (0.01, 1.0), (0.5, 0.3)])
+def test_misfits_are_distributed_as_their_degrees_of_freedom_say(
+    noise: float, size: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mean and variance of misfit^2 over 4,000 draws of noise and of the errors of two values."""
+    random = np.random.default_rng(0)
+    jacobian, covariance = random.standard_normal((30, 2)), size**2 * np.array([[1.0, 0.6], [0.6, 1.0]])
+    found = predict_for(jacobian, covariance, noise, monkeypatch)
+    errors = random.multivariate_normal(np.zeros(2), covariance, 4000)
+    squares = np.mean((errors @ jacobian.T + noise * random.standard_normal((4000, 30))) ** 2, axis=1)
+    assert found.expected**2 == pytest.approx(squares.mean(), rel=0.1)
+    assert found.freedom == pytest.approx(2 * squares.mean() ** 2 / squares.var(), rel=0.15)
+
+
+def predict_for(jacobian: Any, covariance: Any, noise: float, monkeypatch: pytest.MonkeyPatch) -> Holdout:
+    """The judgement of held-out samples with these derivatives."""
+    seen = SimpleNamespace(residuals=np.ones(30), there=np.ones(30, bool), jacobian=jacobian)
+    part = SimpleNamespace(observations=SimpleNamespace(validation=np.ones(30)))
+    objective: Any = SimpleNamespace(scene=SimpleNamespace(parts=[part]), unknowns=None)
+    unseen = SimpleNamespace(scene=None, residuals=lambda theta: None, jacobian=lambda theta: None)
+    monkeypatch.setattr(holdout, "map_measurements", lambda *given: None)
+    monkeypatch.setattr(holdout, "SceneObjective", lambda *given: unseen)
+    monkeypatch.setattr(holdout, "split_residuals", lambda *given: SimpleNamespace(series=[seen]))
+    found = predict_holdout(objective, np.zeros(2), covariance, noise)
+    assert found is not None
+    return found

@@ -215,3 +215,14 @@ def test_linked_unknowns_are_doubtful_unless_both_are_known(error: float, verdic
     changed = replace(fit.uncertainty, standard=standard, robust_covariance=together)
     found = next(each for each in judge(fit.scene, changed) if each.name == "determined unknowns")
     assert found.verdict == verdict and "largest correlation 0.9995, of stiffness and drag" in found.found
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(0.5, "passed"), (3.0, "doubtful"), (3e5, "failed")])
+def test_a_value_smaller_than_its_error_is_hardly_determined(error: float, verdict: str, tmp_path: Path) -> None:
+    fit = simphys.identify(oscillator(tmp_path / "seen.txt"))
+    assert fit.uncertainty is not None
+    errors = fit.uncertainty.standard.values.copy()
+    errors[1] = error * max(1.0, abs(float(fit.uncertainty.natural[1] / fit.uncertainty.natural_derivative[1])))
+    changed = replace(fit.uncertainty, standard=replace(fit.uncertainty.standard, values=errors))
+    found = next(each for each in judge(fit.scene, changed) if each.name == "determined unknowns")
+    assert found.verdict == verdict and ("the error of drag is" in found.found) == (verdict != "passed")

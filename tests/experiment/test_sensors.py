@@ -15,6 +15,7 @@ from simphys.experiment.cameras import rotation
 from simphys.experiment.observe import Observations
 from simphys.experiment.scene import Scene
 from simphys.experiment.sensors import Angle, DelayedPlan, DelayedSample
+from simphys.experiment.trajectory import compute_trajectory
 from simphys.scenefile import ConfigError
 
 from ..helpers.small_scenes import build
@@ -123,6 +124,15 @@ def test_the_derivatives_of_every_number_of_the_sensor_are_right(tmp_path: Path)
     residuals, jacobian = objective.residuals(objective.start), objective.jacobian(objective.start)
     np.testing.assert_allclose(jacobian.T @ residuals, objective.value_and_gradient(objective.start)[1], rtol=1e-9)
     assert (np.abs(jacobian).max(axis=0)[: 3 * len(SEEN) + 4] > 0).all()
+
+
+@pytest.mark.parametrize("field", ["position", "velocity"])
+def test_fits_predict_late_channels_of_any_field(field: str, tmp_path: Path) -> None:
+    """A fit keeps the fields that channels see, and no others."""
+    scene = orbit(tmp_path, [{"field": field, "node": 0, "axis": 1, "delay": 0.0213}])
+    kept = compute_trajectory(scene, only_seen=True)
+    np.testing.assert_allclose(scene.predict(kept).data, see(scene), rtol=1e-12)
+    assert see(scene).std() > 0.1
 
 
 def test_delayed_samples_and_angles_have_the_right_derivatives() -> None:

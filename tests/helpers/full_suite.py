@@ -12,7 +12,7 @@ Suite = Literal["quick", "landing", "full"]
 
 LIST = Path(__file__).parents[1] / "full_suite.txt"
 """Names of tests relative to tests/, one a line; * is any text, # a reason. `pytest --landing` also runs those marked
-+, and every suite those marked !, whatever other lines say."""
++, and every suite those marked !, whatever other lines say; !+ is such an exception for `pytest --landing` alone."""
 NAMES = [line for line in LIST.read_text().splitlines() if line and not line.startswith("#")]
 
 
@@ -30,7 +30,8 @@ def _patterns(file: str, suite: Suite) -> tuple[re.Pattern[str], re.Pattern[str]
     own = [name for name, place in PLACES if place.fullmatch(file)]
     marks = "!+" if suite == "landing" else "!"
     waits = [pattern_of(name.removeprefix("+")) for name in own if name[0] not in marks]
-    stays = [pattern_of(name[1:]) for name in own if name.startswith("!")]
+    excepted = [name for name in own if name[0] == "!" and (suite == "landing" or name[1] != "+")]
+    stays = [pattern_of(name.lstrip("!+")) for name in excepted]
     return re.compile("|".join(waits) or "$^"), re.compile("|".join(stays)) if stays else None
 
 

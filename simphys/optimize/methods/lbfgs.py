@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from simphys.optimize.methods.convergence import decrease_left
-from simphys.optimize.problem import BadStart, Iterate, Outcome, StageProblem
+from simphys.optimize.problem import IN_FRONT, BadStart, Iterate, Outcome, StageProblem
 
 _CONVERGED = Outcome("converged", "the gradient or the last gain is below the tolerance")
 
@@ -103,9 +103,6 @@ class _Search:
         if status != 0 and left <= problem.tolerance * loss:
             return Outcome("converged", "no lower loss within rounding: the decrease left is below the tolerance")
         if problem.failed_trials > 0:
-            message = (
-                "stopped in front of a region where every trial blows up or is unphysical, with the loss still falling"
-            )
-            return Outcome("failed", message)
+            return Outcome("failed", IN_FRONT)
         message = "the line search found no lower loss: the gradient may be inexact or tolerance too small"
         return Outcome("failed", message)

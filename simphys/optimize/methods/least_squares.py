@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from simphys.optimize.problem import BadStart, Outcome, StageProblem
+from simphys.optimize.problem import IN_FRONT, BadStart, Outcome, StageProblem
 
 _BLOCKED_LIMIT = 30
 _EVALUATIONS_PER_ITERATION = 100
@@ -105,10 +105,7 @@ class _Search:
         if problem.failed_trials > 0:
             left = _decrease_left(problem, end.jac / self.unit, end.fun / self.unit)
             if left > _allowed_decrease(problem, self.start_loss):
-                message = (
-                    "stopped in front of a region where every trial blows up or is unphysical, the loss still falling"
-                )
-                return Outcome("failed", message)
+                return Outcome("failed", IN_FRONT)
         return Outcome("converged", _REASONS[end.status])
 
 
