@@ -37,7 +37,7 @@ class Holdout:
     expected: float
     """RMSE / sigma that the noise of the fit and the errors of its values lead one to expect."""
     freedom: float
-    """Degrees of freedom nu: misfit^2 / expected^2 is distributed like chi^2 / nu. Few uncertain values make it small."""
+    """Degrees of freedom nu: misfit^2 / expected^2 is distributed like chi^2 / nu. Few uncertain values lower it."""
 
 
 def predict_holdout(objective: SceneObjective[Any], theta: Array, covariance: Array, noise: float) -> Holdout | None:

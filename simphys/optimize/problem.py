@@ -16,8 +16,8 @@ from simphys.optimize.stages import Stage
 WHOLE = Stage()
 """The single stage of a fit without stages."""
 IN_FRONT = (
-    "stopped in front of a region where every trial blows up or is unphysical, the loss still falling: if a value is at "
-    "its physical limit, state that as its bounds, where a search may end"
+    "stopped in front of a region where every trial blows up or is unphysical, the loss still falling: if a value is "
+    "at its physical limit, state that as its bounds, where a search may end"
 )
 FAILURES = (FailedTrial, ArithmeticError, np.linalg.LinAlgError)
 """Exceptions by which an objective reports a failed trial."""
