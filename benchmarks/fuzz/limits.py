@@ -13,7 +13,7 @@ from typing import Any
 SECONDS = 10.0
 """Time of the processor that a case may take: other work on the machine does not count."""
 COMPILING = 60.0
-"""The same for a random step, most of which goes into compiling kernels."""
+"""The same for a random step, most of which goes into compiling kernels, and for a random fit."""
 BYTES = 1 << 30
 """Memory that a case may take beyond that of what it is a mutation of."""
 LONGEST = 2000
@@ -26,7 +26,7 @@ class TooLong(BaseException):
 
 def seconds_of(target: str) -> float:
     """Return the time that a case of a target may take, by the target's name."""
-    return COMPILING if target.startswith("steps/") else SECONDS
+    return COMPILING if target.startswith(("steps/", "fits/")) else SECONDS
 
 
 def start_clock() -> None:

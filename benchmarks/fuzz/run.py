@@ -1,4 +1,4 @@
-"""Scenes that ship, files and run folders, with many mutations, and random steps: 0 findings are expected."""
+"""Scenes that ship, files and run folders, with many mutations; random steps and fits: 0 findings are expected."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..compare import ROOT
 from .limits import SECONDS, seconds_of
-from .targets import FILES, RANDOM_STEPS, RUN_FOLDERS, SCENES, SIMULATED, SWEEPS
+from .targets import FILES, FITS, RANDOM_STEPS, RUN_FOLDERS, SCENES, SIMULATED, SWEEPS
 from .worker import serve
 
 _CONTEXT = multiprocessing.get_context("spawn")
@@ -100,6 +100,7 @@ def choose_targets(begin: str, *, simulate: bool) -> list[str]:
         *FILES,
         *RUN_FOLDERS,
         *RANDOM_STEPS,
+        *FITS,
         *(SIMULATED if begin.startswith("simulated") else ()),
     )
     return [target for target in everything if target.startswith(begin)]

@@ -1,4 +1,4 @@
-"""Things that are broken: the scenes that ship, files of numbers of every kind, run folders; and random steps."""
+"""Things that are broken: scenes that ship, files of numbers of every kind, run folders; and random steps and fits."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 from ..compare import ROOT
 from .files import KINDS, FileTarget
+from .fits.systems import SYSTEMS
+from .fits.target import FitTarget
 from .grow import Schema
 from .limits import run_interruptibly
 from .mutations import damage, mutate, vary
@@ -24,6 +26,7 @@ SIMULATED = [f"simulated/{name}" for name in SCENES]
 SWEEPS = [f"sweeps/{kind}" for kind in SWEEP_KINDS]
 RUN_FOLDERS = [f"runs/{name}" for name in RUNS]
 RANDOM_STEPS = [f"steps/{name}" for name in FAMILIES]
+FITS = [f"fits/{name}" for name in SYSTEMS]
 
 
 class Target(Protocol):
@@ -40,6 +43,8 @@ def find_target(name: str, folder: Path) -> Target:
         return FileTarget(kind, folder)
     if group == "runs":
         return RunTarget(kind, folder)
+    if group == "fits":
+        return FitTarget(kind, folder)
     if group == "steps":
         return StepTarget(kind)
     if group == "sweeps":

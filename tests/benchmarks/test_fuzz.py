@@ -24,6 +24,7 @@ CASES = (
     | dict.fromkeys(run.SWEEPS, 100)
     | {"runs/interrupted": 12}
     | dict.fromkeys(run.RANDOM_STEPS, 20)
+    | dict.fromkeys(run.FITS, 4)
 )
 """Mutations of each target in the whole proof. `python -m benchmarks.fuzz --cases 100000` is the long run."""
 QUICK = 50
