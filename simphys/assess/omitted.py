@@ -121,7 +121,7 @@ def _divide(name: str, values: Array, sought: Mapping[str, UnknownSection]) -> I
     free = np.setdiff1d(np.arange(values.size), np.concatenate([np.zeros(0, int), *taken]))
     if values.size == free.size and (values.size == 1 or (values.size > EACH and np.ptp(values) == 0)):
         yield name, UnknownSection(parameter=name, tied=values.size > 1)
-    elif free.size <= EACH:
+    elif 0 < free.size <= EACH:
         for index in zip(*np.unravel_index(free, values.shape), strict=True):
             entry = [int(i) for i in index]
             yield f"{name}{entry}", UnknownSection(parameter=name, entries=[entry])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,11 @@ import h5py
 import numpy as np
 
 from simphys.autograd.errors import InputError, StorageError
-from simphys.record import Recording, damage_as_errors
+from simphys.record import Recording, damage_as_errors, list_parts, name_group
 from simphys.runs.to_xarray import write_xarray
 
 FORMATS = ("vtkhdf", "csv", "npz", "xarray")
-BODIES = "particles/nodes"
+BODIES, FIELDS = "particles/nodes", "fields"
 KINDS = ("Vertices", "Lines", "Polygons", "Strips")
 """Kinds of cells of VTK's PolyData, in its order."""
 
@@ -24,24 +26,54 @@ def export_run(recording: Recording, folder: Path, kind: str) -> list[Path]:
 
     npz: every dataset in one file, by its path. csv: a file for each quantity along time, with a column for each number
     and units in the heads. vtkhdf: bodies with their springs in bodies.vtkhdf, fields on a grid in fields.vtkhdf.
-    xarray: a Dataset with named axes and units as run.nc, see `to_xarray`.
+    xarray: a Dataset with named axes and units as run.nc, see `to_xarray`. With several experiments, each has files of
+    its own, named after it.
     Errors: InputError for another format, or a run without such data; StorageError for a file that cannot be written.
     """
     if kind not in FORMATS:
         raise InputError("export, --to", f"must be one of {', '.join(FORMATS)}", repr(kind), "Name one of these.")
-    write = {"npz": _write_npz, "csv": _write_csv, "vtkhdf": _write_vtkhdf, "xarray": write_xarray}[kind]
+    write: dict[str, Callable[[Recording, Path], list[Path]]] = {
+        "npz": _write_npz,
+        "csv": _write_csv,
+        "vtkhdf": partial(_write_each, _write_vtkhdf),
+        "xarray": partial(_write_each, write_xarray),
+    }
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with damage_as_errors(recording.name, f"export to {kind}"):
-            paths = write(recording, folder)
+            paths = write[kind](recording, folder)
     except StorageError:  # the run cannot be read
         raise
     except OSError as error:
         reason = error.strerror or error
         raise StorageError(f"export to {folder} failed: {reason}. Name another folder, or free space.") from error
     if not paths:
-        raise InputError(f"export of {recording.name}", "needs a recorded motion", "none", "Run the scene again.")
+        raise _nothing_written(recording)
     return paths
+
+
+def _write_each(write: Callable[[Recording, Path, str], list[Path]], recording: Recording, folder: Path) -> list[Path]:
+    """Write the run, or each of its experiments that has a motion; files of these begin like those of csv."""
+    parts = {f"{name_group(name)}_".replace("/", "_"): own for name, own in list_parts(recording).items()}
+    chosen = {prefix: own for prefix, own in parts.items() if _moving(own)} if parts else {"": recording}
+    return [path for prefix, own in chosen.items() for path in write(own, folder, prefix)]
+
+
+def _moving(recording: Recording) -> list[str]:
+    """Name the recorded states."""
+    names = [(group, name) for group in (BODIES, FIELDS) for name in recording.keys(group)]
+    return [name for group, name in names if f"{group}/{name}/value" in recording]
+
+
+def _nothing_written(recording: Recording) -> InputError:
+    """Make the error for a run that holds nothing of the kind that was asked for."""
+    source = f"export of {recording.name}"
+    names = {name for own in [recording, *list_parts(recording).values()] for name in _moving(own)}
+    if not names:
+        return InputError(source, "needs a recorded motion", "none", "Run the scene again.")
+    constraint = "needs positions of bodies, or fields on a grid, without members of a batch"
+    remedy = "Write the numbers along time: --to csv, npz or xarray."
+    return InputError(source, constraint, f"only {', '.join(sorted(names))}", remedy)
 
 
 def _datasets(recording: Recording, group: str = "") -> list[str]:
@@ -90,15 +122,15 @@ def _write_csv(recording: Recording, folder: Path) -> list[Path]:
     return paths
 
 
-def _write_vtkhdf(recording: Recording, folder: Path) -> list[Path]:
+def _write_vtkhdf(recording: Recording, folder: Path, prefix: str) -> list[Path]:
     paths = []
     if f"{BODIES}/position/value" in recording:
-        paths.append(folder / "bodies.vtkhdf")
+        paths.append(folder / f"{prefix}bodies.vtkhdf")
         _write_bodies(recording, paths[-1])
     about: dict[str, Any] = recording.attrs("grid") if "grid" in recording else {}
-    fields = [name for name in about.get("fields", []) if f"fields/{name}/value" in recording]
+    fields = [name for name in about.get("fields", []) if f"{FIELDS}/{name}/value" in recording]
     if fields and "members" not in about:
-        paths.append(folder / "fields.vtkhdf")
+        paths.append(folder / f"{prefix}fields.vtkhdf")
         _write_fields(recording, paths[-1], about, fields)
     return paths
 
@@ -158,10 +190,10 @@ def _write_fields(recording: Recording, path: Path, about: dict[str, Any], field
         root.attrs["Direction"] = np.eye(3).reshape(-1)
         data, time = root.create_group("CellData"), np.zeros(0)
         for name in fields:
-            values = recording[f"fields/{name}/value"]
+            values = recording[f"{FIELDS}/{name}/value"]
             if values.shape[1:] != cells:
                 continue
-            time = recording[f"fields/{name}/time"][: len(values)]
+            time = recording[f"{FIELDS}/{name}/time"][: len(values)]
             reversed_axes = values.transpose(0, *range(values.ndim - 1, 0, -1))  # VTK's last axis is x
             data[name] = reversed_axes.reshape(len(values), *[1] * (3 - len(cells)), *cells[::-1])
         offsets = _steps(root, time).create_group("CellDataOffsets")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd.errors import InputError
-from simphys.record import Recording
+from simphys.record import Recording, list_parts
 
 BODIES, FIELDS = "particles/nodes", "fields"
 AXES = ("x", "y", "z")
@@ -18,13 +18,16 @@ def to_xarray(recording: Recording) -> Any:
     """Collect the motion, its gradient, the control and the measurement of a run in an xarray.Dataset.
 
     Quantities of bodies have the axes time, body, axis; fields on a grid time, x, y, z with the middles of cells [m].
-    Errors: InputError without xarray, or for a run without a motion.
+    Errors: InputError without xarray, or for a run without a motion, or with several: take one of `list_parts`.
     """
     try:
         import xarray
     except ImportError as error:
         remedy = "pip install 'simphys[xarray]'"
         raise InputError("export to xarray", "needs the package xarray", "none installed", remedy) from error
+    if parts := list_parts(recording):
+        remedy = "Take one of simphys.record.list_parts(recording)."
+        raise InputError(f"export of {recording.name}", "needs one motion", f"those of {', '.join(parts)}", remedy)
     made = _Collection(recording)
     for group in (BODIES, FIELDS):
         for name in recording.keys(group):
@@ -48,9 +51,9 @@ def to_xarray(recording: Recording) -> Any:
     return xarray.Dataset(made.variables, made.coordinates, attrs)
 
 
-def write_xarray(recording: Recording, folder: Path) -> list[Path]:
-    """Write the Dataset of a run as NetCDF 3, which xarray reads by SciPy; return the path."""
-    path = folder / "run.nc"
+def write_xarray(recording: Recording, folder: Path, prefix: str) -> list[Path]:
+    """Write the Dataset of a run as NetCDF 3, which xarray reads by SciPy, to PREFIXrun.nc; return the path."""
+    path = folder / f"{prefix}run.nc"
     to_xarray(recording).to_netcdf(path, engine="scipy")
     return [path]
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import csv
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 
 from simphys.app.workflow import simulate
 from simphys.autograd.errors import InputError, StorageError
 from simphys.experiment.scene import load_scene
-from simphys.record import MemoryRecorder, Recording
+from simphys.record import MemoryRecorder, Recording, list_parts
 from simphys.runs.export import export_run
+from simphys.runs.to_xarray import to_xarray
 
 SCENES = Path(__file__).resolve().parents[2] / "scenes"
 
@@ -79,6 +82,15 @@ def test_an_unknown_format_a_run_without_motion_and_a_bad_folder_say_so(jelly: R
     bare = MemoryRecorder(kind="run", provenance={}, scene={"title": "Nothing"}).recording
     with pytest.raises(InputError, match="needs a recorded motion"):
         export_run(bare, tmp_path, "vtkhdf")
+    two = MemoryRecorder(kind="run", provenance={}, scene={"title": "Nothing"})
+    two.write("experiments/up/observations", value=np.zeros(3))
+    for kind in ("vtkhdf", "xarray"):
+        with pytest.raises(InputError, match=r"needs a recorded motion; found none"):
+            export_run(two.recording, tmp_path, kind)
+    two.write("experiments/down/particles/nodes/position", time=np.zeros(1), value=np.zeros((1, 2, 3)))
+    assert [path.name for path in export_run(two.recording, tmp_path, "vtkhdf")] == ["experiments_down_bodies.vtkhdf"]
+    if find_spec("xarray"):  # of the experiment that was recorded before a run was stopped
+        assert [path.name for path in export_run(two.recording, tmp_path, "xarray")] == ["experiments_down_run.nc"]
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="Name another folder"):
         export_run(jelly, tmp_path / "file", "npz")
@@ -101,3 +113,40 @@ def test_xarray_reads_quantities_with_axes_and_units(name: str, tmp_path: Path) 
             assert found.position.dims == ("time", "body", "axis")
             heights = recording["particles/nodes/position/value"][..., 2]
             assert found.position.sel(axis="z").values == pytest.approx(heights)
+
+
+@pytest.fixture(scope="module")
+def heights() -> Recording:
+    return simulate(load_scene(SCENES / "rigid" / "three_heights.toml", ["output.every=20"]))
+
+
+def test_vtk_has_a_file_for_each_experiment(heights: Recording, tmp_path: Path) -> None:
+    parts = list_parts(heights)
+    paths = export_run(heights, tmp_path, "vtkhdf")
+    assert [path.name for path in paths] == [f"experiments_{name}_bodies.vtkhdf" for name in parts]
+    assert len(paths) == 3
+    for path, own in zip(paths, parts.values(), strict=True):
+        position = own["particles/nodes/position/value"]
+        with h5py.File(path) as file:
+            np.testing.assert_array_equal(file["VTKHDF/Points"][:, :2].reshape(position.shape), position)
+
+
+def test_xarray_has_a_file_for_each_experiment(heights: Recording, tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray", reason="needs the extra 'xarray' (pip install 'simphys[xarray]')")
+    parts = list_parts(heights)
+    paths = export_run(heights, tmp_path, "xarray")
+    assert [path.name for path in paths] == [f"experiments_{name}_run.nc" for name in parts]
+    for path, own in zip(paths, parts.values(), strict=True):
+        with xarray.open_dataset(path) as found:
+            np.testing.assert_array_equal(found.position.values, own["particles/nodes/position/value"])
+    with pytest.raises(InputError, match=r"needs one motion; found those of .*list_parts"):
+        to_xarray(heights)
+
+
+def test_the_angles_of_a_pendulum_are_refused_by_vtk_and_taken_by_the_others(tmp_path: Path) -> None:
+    pytest.importorskip("xarray", reason="needs the extra 'xarray' (pip install 'simphys[xarray]')")
+    recording = simulate(load_scene(SCENES / "pendulum" / "double.toml", ["output.every=10"]))
+    with pytest.raises(InputError, match=r"found only angle, rate\. .*: --to csv, npz or xarray"):
+        export_run(recording, tmp_path, "vtkhdf")
+    for kind in ("csv", "npz", "xarray"):
+        assert export_run(recording, tmp_path, kind)

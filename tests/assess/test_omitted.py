@@ -80,6 +80,18 @@ def test_one_of_several_recordings_with_another_gain_is_named(tmp_path: Path) ->
     assert found["channel_gain"].found == pytest.approx(1.2, rel=0.01)
 
 
+def test_a_single_number_that_is_sought_is_not_named_again(tmp_path: Path) -> None:
+    """The height of a ground, which is no list, is all that the fit has."""
+    others = dict.fromkeys(("stiffness", "drag", "start"))
+    sought = {"parameter": "ground_height", "scale": 0.1}
+    ground = {"ground": {"height": 0.1, "stiffness": 5.0}}
+    scene = seen_as(
+        tmp_path, lambda time, value: value + 0.05, environment=ground, unknowns={**others, "height": sought}
+    )
+    found = find(scene)
+    assert found and "ground_height" not in found
+
+
 def test_nothing_is_named_where_nothing_explains_the_recording(tmp_path: Path) -> None:
     fit = simphys.identify(seen_as(tmp_path, lambda time, value: np.sin(time**2)))
     assert misfit(fit).verdict == "failed" and misfit(fit).remedy.startswith("Look at fit.png: a wrong column")

@@ -93,12 +93,13 @@ def _bound_rates(model: MassSpring, params: Arrays, position: Array, close: bool
 
 
 def _largest(model: MassSpring, mass: Array, rate: Array, own: Array, blocks: Array | None = None) -> float:
-    """Bound the largest eigenvalue of springs, whose blocks have norms of at most `rate`, and the nodes' diagonals."""
+    """Bound the largest eigenvalue of springs, whose blocks have norms of at most |rate|, and the nodes' diagonals."""
     free, (a, b) = ~model.pinned, model.ends.T
     if not free.any() or not (rate.any() or own.any()):
         return 0.0
     if blocks is None:
-        between, norm = rate, own.max(axis=1) + np.bincount(model.ends.ravel(), np.repeat(rate, 2), len(mass))
+        between = np.abs(rate)  # a search may try a rate below 0
+        norm = np.abs(own).max(axis=1) + np.bincount(model.ends.ravel(), np.repeat(between, 2), len(mass))
     else:
         blocks = rate[:, None, None] * blocks
         diagonal = own[:, :, None] * np.eye(model.dim)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from simphys.autograd import tensor
+from simphys.autograd import ops, tensor
 from simphys.scenefile.section import Fields, Problem
 from simphys.scenefile.sections import Config
 
@@ -50,7 +50,11 @@ class RigidConfig(Config):
         return JointStart(**{name: tensor(values) for name, values in design.items()}) if design else None
 
     def completed(self, state: Any, design: Any = None) -> Any:
-        """Move the bodies to where the joints start."""
+        """Give sought quaternions the length 1, and move the bodies to where the joints start."""
+        named = {each.parameter for each in self.unknowns.values()} | {each.parameter for each in self.values.values()}
+        if "orientation" in named and state.orientation.shape[1] == 4:
+            length = ops.norm(state.orientation, axis=1, keepdims=True)
+            state = state.replace(orientation=state.orientation / length)
         if design is None:
             return state
         return assemble(self.joints_of_bodies, scene.fixed_bodies(self.bodies), state, design)

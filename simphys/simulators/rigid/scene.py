@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ Array = np.ndarray[Any, Any]
 
 TRANSITION_RATE = 0.1
 """Transition rate of dry friction where none is given [rad/s] or [m/s]."""
+START_NAMES = ("joint_start", "joint_rate")
+"""Names by which unknowns and values call the start of joints."""
 
 
 def build_model(config: Any) -> RigidBodies:
@@ -98,13 +100,11 @@ def build_fields(config: Any) -> Fields:
         network = _controller(controller, waves).network(senses=senses, outputs=channels)
         params |= network.initial_arrays(controller.seed)
         channels = waves
-    names = {"joint_start", "joint_rate"}
-    sections = [config.unknowns, config.values, *[each.values for each in config.experiments]]
-    named = any(each.parameter in names for section in sections for each in section.values())
+    started = have_starts(joints, config.unknowns, config.values, *[each.values for each in config.experiments])
     return Fields(
         params=params,
         state=start_state(bodies, joints),
-        design=start_joints(joints) if named or are_started(joints) else {},
+        design=start_joints(joints) if started else {},
         nodes=n,
         channels=channels or None,
         markers=RigidMarkers(n, dim),
@@ -114,6 +114,12 @@ def build_fields(config: Any) -> Fields:
 def are_started(joints: Sequence[JointSection]) -> bool:
     """Return True if a joint says where it starts, or how fast."""
     return any((joint.start, joint.rate) != (None, None) for joint in joints)
+
+
+def have_starts(joints: Sequence[JointSection], *sections: Mapping[str, Any]) -> bool:
+    """Return True if joints start somewhere: by themselves, or by an unknown or a value of these sections."""
+    named = any(each.parameter in START_NAMES for section in sections for each in section.values())
+    return named or are_started(joints)
 
 
 def start_joints(joints: Sequence[JointSection]) -> dict[str, Array]:

@@ -10,13 +10,14 @@ import numpy as np
 
 from simphys.scenefile.control import PatternSection
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
-from simphys.simulators.rigid import target_checks
+from simphys.simulators.rigid import target_checks, unknown_checks
 from simphys.simulators.rigid.contacts import overlap
 from simphys.simulators.rigid.joints.assembly import find_tree
 from simphys.simulators.rigid.scene import (
     are_started,
     build_joints,
     fixed_bodies,
+    have_starts,
     plane_of,
     rotation_matrix,
     shapes_of,
@@ -88,6 +89,9 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     found += _check_starts(bodies, joints)
     if not found:
         found += _check_places(_started(bodies, joints), planes, joints, contact)
+    if not found and unknowns:
+        named = [unknowns, sections.get("values", {}), *[each.values for each in sections.get("experiments", [])]]
+        found += unknown_checks.problems(bodies, joints, unknowns, started=have_starts(joints, *named))
     moved = {each.parameter for each in (unknowns or {}).values()}
     if not found and loss is not None and "position" not in moved:
         found += target_checks.problems(bodies, planes, loss.terms, is_hard=simulator.law == "impulse")

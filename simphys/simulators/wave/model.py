@@ -15,6 +15,7 @@ from simphys.autograd.errors import InputError
 from simphys.numerics.stencil import ORDERS, second_difference
 from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape, StepLimit, Waves
 from simphys.simulator.model_checks import require_counts, require_grid
+from simphys.simulator.physical import require_positive
 from simphys.simulator.waves import differences_of_second
 from simphys.substep import Weights
 
@@ -232,3 +233,8 @@ class Wave(Model):
     def step_limits(self, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
         fastest = float(params["speed"].max())
         return (StepLimit(self.largest_dt(fastest), f"the largest speed, {fastest:.4g} m/s", "take larger cells"),)
+
+
+def check_params(params: Arrays) -> None:
+    """Raise UnphysicalValue unless every wave speed is positive: the adjoint divides by its square."""
+    require_positive("Wave", params, {"speed": "m/s"})

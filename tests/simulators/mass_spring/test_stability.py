@@ -16,6 +16,7 @@ from simphys.scenefile import from_dict
 from simphys.scenefile.section import Fields
 from simphys.simulators.mass_spring.config import MassSpringConfig
 from simphys.simulators.mass_spring.model import MassSpring
+from simphys.simulators.mass_spring.stability import step_limits
 
 from ...helpers.time_steps import largest_stable_dt
 
@@ -241,3 +242,19 @@ def test_what_is_accepted_without_a_tangent_is_below_the_limit(
             system.require_stable(float(dt))
             accepted = float(dt)
     assert 0.3 * relaxed < accepted < found
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("damping", [[-0.3, -0.2], [-0.3, 0.3]], ids=["all negative", "of no sum"])
+def test_dashpots_below_zero_bound_the_step_like_those_above_it(integrator: str, damping: list[float]) -> None:
+    """A search may try them; the norm of a dashpot's matrix does not know its sign."""
+    anchor = {"node": 0, "point": [0.0], "stiffness": 9.0}
+    geometry = {"position": [[1.0], [2.2]], "springs": [[0, 1]], "anchors": [anchor]}
+    system = scene(geometry, integrator, material={"stiffness": 5.0})
+
+    def limits(own: list[float]) -> list[float]:
+        params = {**system.fields.params, "damping": np.array(own)}
+        return [each.dt for each in step_limits(system.model, params, system.fields.state)]
+
+    assert limits(damping) == limits([abs(each) for each in damping])

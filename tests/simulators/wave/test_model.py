@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd.errors import InputError
+from simphys.autograd.errors import InputError, UnphysicalValue
 from simphys.rollout import BlowUp, rollout
 from simphys.simulators.wave.model import Params, State, Wave
 
@@ -95,3 +95,12 @@ def test_a_blow_up_names_the_stability_limit() -> None:
 def test_fields_are_named_as_the_contract_says() -> None:
     assert set(PLANE.state_shapes()) == set(State.names()) and set(PLANE.param_shapes()) == set(Params.names())
     assert PLANE.control_shape() == (2,)
+
+
+@pytest.mark.parametrize("speed", [0.0, -1.5])
+def test_a_speed_that_is_not_positive_is_refused_and_a_search_goes_on(speed: float) -> None:
+    """The gradient by the start of a cell without waves is one divided by 0 in the fused steps."""
+    model = Wave((6,), 0.1, 0.02)
+    params, state = still(model, speed=[1.0, 1.0, speed, 1.0, 1.0, 1.0])
+    with pytest.raises(UnphysicalValue, match=rf"Wave: speed: .*found speed\[2\] = {speed:g} m/s"):
+        rollout(model, params, state, steps=1)

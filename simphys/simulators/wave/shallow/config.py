@@ -9,7 +9,7 @@ from simphys.scenefile.section import EACH, Fields, Problem
 from simphys.scenefile.sections import Config
 
 from . import scene, stability
-from .model import ShallowWater
+from .model import ShallowWater, check_params
 
 
 class ShallowConfig(Config):
@@ -35,5 +35,6 @@ class ShallowConfig(Config):
         return scene.build_model(self)
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
+        check_params(params.arrays())
         stability.require_wet(params, state)
         super().require_stable(model, params, state)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Grid, Model, Record, Shape
+from simphys.simulator import Arrays, Grid, Model, Record, Shape
 from simphys.simulator.model_checks import require_grid
+from simphys.simulator.physical import require_positive
 
 BOUNDARIES = ("closed", "periodic")
 
@@ -23,7 +24,7 @@ class Params(Record):
     depth: Tensor
     """Depth of the bottom below the rest level in each cell, positive [m], [*cells]."""
     gravity: Tensor
-    """Gravitational acceleration [m/s^2], []."""
+    """Gravitational acceleration, positive [m/s^2], []."""
     friction: Tensor
     """Dimensionless coefficient c_f of the quadratic bottom friction, []."""
 
@@ -88,3 +89,8 @@ class ShallowWater(Model):
     def describe_grid(self) -> Grid:
         fields = {"elevation": "m", "velocity": "m/s", "depth": "m"}
         return Grid(cells=self.cells, spacing=self.spacing, offset=0.5, fields=fields)
+
+
+def check_params(params: Arrays) -> None:
+    """Raise UnphysicalValue unless depths and gravity are positive: the speed of waves is the root of their product."""
+    require_positive("ShallowWater", params, {"depth": "m", "gravity": "m/s^2"})

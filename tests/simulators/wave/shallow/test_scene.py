@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import simphys
-from simphys.autograd import InputError
+from simphys.autograd import InputError, tensor
+from simphys.autograd.errors import UnphysicalValue
 from simphys.experiment.scene import Scene, build_scene
+from simphys.rollout import rollout
 from simphys.scenefile import ConfigError, from_dict
 from simphys.simulators.wave.shallow import ShallowWater
 
@@ -128,3 +130,19 @@ def test_the_fit_recovers_the_depth_of_the_inner_basin_and_the_friction(tmp_path
         assert abs(row.value - value) < 3 * row.standard_error and row.standard_error < largest * value, row
         assert row.note == ""
     assert list(fit.rmse.values())[-1] == pytest.approx(true.NOISE, rel=0.05)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_value_of_gravity_that_makes_no_waves_is_reported() -> None:
+    with pytest.raises(InputError, match=r"ShallowWater: gravity: positive and finite; found gravity = -1 m/s\^2"):
+        build_scene(from_dict(sections(values={"g": {"parameter": "gravity", "value": -1.0}})))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"gravity": -1.0}, {"gravity": 0.0}, {"depth": np.array([[0.4, 0.4], [0.4, -0.2]])}]
+)
+def test_water_without_waves_is_refused_and_a_search_goes_on(changes: dict[str, Any]) -> None:
+    model, params, state = from_dict(sections(grid={"cells": [2, 2], "spacing": 0.5})).build()
+    params = params.replace(**{name: tensor(values) for name, values in changes.items()})
+    with pytest.raises(UnphysicalValue, match=f"ShallowWater: {next(iter(changes))}: positive and finite"):
+        rollout(model, params, state, steps=1)
