@@ -103,16 +103,23 @@ def find_omitted(objective: SceneObjective[Any], uncertainty: Uncertainty) -> li
 def _list_sections(fitted: Setup, sought: Mapping[str, UnknownSection]) -> Iterator[tuple[str, UnknownSection]]:
     """List what could be unknown, too, up to MOST numbers; recordings share numbers of the model, and no others."""
     part, count = fitted.parts[0], 0
-    for record in (part.params, part.sensor, part.state):
+    for record in (part.params, part.design, part.sensor, part.state):
         own = len(fitted.parts) > 1 and record is not part.params
         for name, values in ({} if record is None else record.arrays()).items():
             if name == "channel_delay" and part.config.runtime.limited:
                 continue  # a late channel needs all states
             for label, section in _divide(name, values, sought):
+                if record is part.state and not _may_be_unknown(part.config, label, section):
+                    continue
                 count += len(fitted.parts) if own else 1
                 if count > MOST:
                     return
                 yield label, section.model_copy(update={"experiments": "each" if own else "shared"})
+
+
+def _may_be_unknown(config: Any, label: str, section: UnknownSection) -> bool:
+    """Return True if a scene may seek this part of its start: that of a jointed body, for example, it may not."""
+    return not config.find_problems({**dict(config), "unknowns": {**config.unknowns, _label(label): section}})
 
 
 def _divide(name: str, values: Array, sought: Mapping[str, UnknownSection]) -> Iterator[tuple[str, UnknownSection]]:

@@ -18,6 +18,7 @@ from simphys.experiment.scene import Scene
 
 from ..experiment.test_several import STARTS, build, tables
 from ..helpers.small_scenes import TRUTH, oscillator
+from ..simulators.rigid.joints.test_assembly import arm
 
 NO_DRAG = {"unknowns": {"drag": None}, "material": {"drag": 0.0}}
 
@@ -111,3 +112,12 @@ def test_long_motions_are_explained_when_asked(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(omitted, "SHORT", 0)
     fit = simphys.identify(oscillator(tmp_path / "seen.txt", **NO_DRAG))
     assert misfit(fit).verdict != "passed" and "explains" not in misfit(fit).remedy
+
+
+def test_no_start_is_named_that_a_scene_may_not_seek(tmp_path: Path) -> None:
+    """The start of an arm's joints explains its recording; that of a body would tear them."""
+    scene = arm(tmp_path, unknowns={"damping": {"parameter": "joint_damping", "tied": True, "start": 0.1}})
+    found = find(scene)
+    assert set(found) == {"joint_start"}
+    sections = omitted._list_sections(scene, scene.config.unknowns)
+    assert not {section.parameter for _, section in sections} & {"position", "orientation", "velocity"}
