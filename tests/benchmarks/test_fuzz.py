@@ -92,6 +92,7 @@ def test_targets_are_chosen_by_how_their_names_begin() -> None:
         *run.FILES,
         *run.RUN_FOLDERS,
         *run.RANDOM_STEPS,
+        *run.FITS,
     ]
     assert run.choose_targets("", simulate=True) == run.SIMULATED
     assert run.choose_targets("smoke/drag", simulate=False) == ["smoke/drag"]
