@@ -11,8 +11,8 @@ from ..errors import InputError
 from . import runtime
 from .launch import Kernel
 
-_PLACE = re.compile(r'^File "(?P<file>.+)", line (?P<line>\d+), in (?P<name>\w+):', re.MULTILINE)
-"""Place of the code in a message of the compiler, the innermost one first."""
+_PLACE = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+), in (?P<name>\w+):')
+"""Place of code in a message of the compiler; names of generated texts begin with <."""
 
 
 class GeneratedKernel(Kernel):
@@ -30,7 +30,8 @@ def _explaining(inner: AbstractContextManager[None], kernel: str) -> Iterator[No
         with inner:
             yield
     except refused as error:
-        place = _PLACE.search(str(error))
+        places = list(_PLACE.finditer(str(error)))
+        place = next((each for each in places if not each["file"].startswith("<")), None)
         source = f"{place['file']}:{place['line']}, {place['name']}" if place else f"kernel {kernel}"
         found = str(_innermost(error)).strip().splitlines()[-1]
         remedy = "Correct it, or the shapes of the arrays that it takes."

@@ -45,7 +45,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--dtype", choices=("f32", "f64"), default="f32")
     parser.add_argument("--reps", type=int, default=5, help="repetitions")
-    parser.add_argument("--compiler", choices=("auto", "quadrants", "taichi"), default="auto")
+    parser.add_argument(
+        "--compiler", choices=("auto", "quadrants", "taichi"), default=os.environ.get("SIMPHYS_COMPILER", "auto")
+    )
     parser.add_argument("--mode", choices=("nested", "fused", "generated"), default="fused")
     parser.add_argument("overrides", nargs="*", metavar="KEY=NUMBER", help="settings, as listed below")
     options = parser.parse_intermixed_args(arguments)
