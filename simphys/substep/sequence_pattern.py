@@ -79,13 +79,19 @@ class SequencePattern(Pattern):
         reads = self._reads(op, scope)
         running: dict[str, Slot] = {}
         targets: dict[str, Slot] = {}
+        others = [
+            value for name in self.varying if name not in self.state and isinstance(value := op.inputs[name], Value)
+        ]
+        taken = set(map(adjoint_slot, others))  # what is state and something else, too, is a sum of both
         for name in self.state:
             value = op.inputs[name]
             assert isinstance(value, Value), "an array"
             slot = adjoint_slot(value)
-            if scope.wants(value) and slot.kind != "sum" and slot not in scope.started and slot not in running.values():
+            in_place = slot.kind != "sum" and slot not in scope.started and slot not in taken
+            if scope.wants(value) and in_place:
                 running[name] = slot
                 scope.started.add(slot)
+                taken.add(slot)
                 continue
             running[name] = Slot("adjoint", self._hidden(op, name, "running"))
             if scope.wants(value):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,30 @@ def test_generated_engines_agree_with_the_nested_graph(make: Any) -> None:
         system.model, system.params.arrays(), None, batch=1, needs=frozenset(), deterministic=True
     )
     assert isinstance(engine, GeneratedEngine)
+
+
+@dataclass(frozen=True)
+class Drifters(beads.Beads):
+    """Beads whose speed at the start of a step is their wind, too."""
+
+
+def step_of_drifters(model: Any, params: Any, state: State, control: Tensor | None = None) -> State:
+    p, speed = params, state.speed + 0.01 * state.height
+    given = state.height, speed, speed, p.gravity, p.size, p.mass, p.restitution, p.floor
+    return State(*Fall.apply(model, *given, model.dt))
+
+
+Drifters.bind(step=step_of_drifters, engine=engine_of(step_of_drifters))
+
+
+def test_an_array_that_is_state_and_something_else_has_the_sum_of_both_adjoints() -> None:
+    def make() -> System:
+        _, params, state = make_beads()
+        return System(Drifters(), params.replace(wind=params.wind.detach()), state)
+
+    expected = evaluate(make(), STEPS, mode="nested")
+    for options in ({}, {"deterministic": False}, {"mode": "step"}):
+        assert_same(evaluate(make(), STEPS, **options), expected, 1e-11)
 
 
 def test_a_budget_changes_no_bit_of_a_gradient() -> None:
