@@ -36,7 +36,7 @@ from simphys.autograd.kernels.runtime import ti
 from .dependencies import find_dependencies
 from .linear import find_linear
 from .names import find_undefined, list_called
-from .shapes import Misfit, Shape, find_shapes
+from .shapes import Shape, find_shapes
 from .vanishing import find_vanishing
 from .writes import Written, find_written
 
@@ -58,27 +58,19 @@ class Rule:
         return find_written(inspect.unwrap(self.func), self.definition)
 
     @cached_property
-    def _shapes(self) -> dict[tuple[Shape, ...], tuple[Shape, ...] | Misfit | None]:
+    def _shapes(self) -> dict[tuple[Shape, ...], tuple[Shape, ...] | None]:
         return {}
 
-    def _compute_shapes(self, arguments: Sequence[Shape]) -> tuple[Shape, ...] | Misfit | None:
+    def find_shapes(self, arguments: Sequence[Shape]) -> tuple[Shape, ...] | None:
+        """Return the shapes of the results for arguments of these shapes; None where Python cannot tell."""
         key = tuple(arguments)
         if key not in self._shapes:
             self._shapes[key] = find_shapes(self.func, self.definition, key)
         return self._shapes[key]
 
-    def find_shapes(self, arguments: Sequence[Shape]) -> tuple[Shape, ...] | None:
-        """Return the shapes of the results for arguments of these shapes; None where Python cannot tell."""
-        found = self._compute_shapes(arguments)
-        return None if isinstance(found, Misfit) else found
-
     def require_shapes(self, arguments: Sequence[Shape], expected: Mapping[str, Shape]) -> None:
         """Raise InputError if results have other shapes than expected, as far as Python can tell."""
-        shapes = self._compute_shapes(arguments)
-        if isinstance(shapes, Misfit):
-            given = [f"{n}: {_describe(shape)}" for n, shape in zip(self.parameters, arguments, strict=True)]
-            raise _refuse(self, "the shapes of its operands fit each other", f"{shapes.text}; {', '.join(given)}")
-        for (name, shape), found in zip(expected.items(), shapes or (), strict=False):
+        for (name, shape), found in zip(expected.items(), self.find_shapes(arguments) or (), strict=False):
             if found != shape:
                 raise _refuse(self, f"it returns {_describe(shape)} for {name}", _describe(found))
 
