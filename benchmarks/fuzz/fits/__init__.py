@@ -1,1 +1,1 @@
-"""Random fits: small scenes of every simulator, a recording made by themselves, and any features of a fit together."""
+"""Random fits: small scenes of most simulators, a recording made by themselves, and any features of a fit together."""

@@ -1,4 +1,4 @@
-"""Small scenes of every simulator, and what their recordings see."""
+"""Small scenes of most simulators, and what their recordings see."""
 
 from __future__ import annotations
 
