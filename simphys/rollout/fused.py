@@ -11,7 +11,7 @@ import numpy as np
 
 from ..autograd import Context, Function, Tensor
 from ..autograd.errors import DeviceMemoryError, InputError
-from ..simulator import Array, Arrays, Engine
+from ..simulator import Array, Arrays, Engine, Rewinding
 from .inputs import Inputs
 from .plan import Plan, make_plan
 from .results import Results
@@ -97,7 +97,7 @@ class Request:
             if rolling.rolls and not dense and (self.memory is None or rolling.predicted_bytes <= self.memory):
                 return engine, rolling
             return engine, self._plan_without_states("stateless", segment_bytes, fixed) or plan_with_states()
-        tape = engine.tape_bytes(inputs.steps) if self.running is None else None
+        tape = engine.tape_bytes(inputs.steps) if self.running is None and isinstance(engine, Rewinding) else None
         rebuilt = None if tape is None else self._plan_without_states("rebuilt", segment_bytes, fixed + tape)
         if rebuilt is None:
             return engine, plan_with_states()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.errors import UnphysicalValue
-from ..simulator import Array, Arrays, Engine, Rows
+from ..simulator import Array, Arrays, Engine, Rewinding, Rows
 from ..simulator.arrays import element_name
 from . import schedule
 from .inputs import Inputs
@@ -203,7 +203,8 @@ class Sweep:
         self.engine, self.plan = engine, plan
         self.monitor.rolls = plan.rolls
         self._segment = engine.segment(0 if plan.rolls else min(plan.block, plan.steps))
-        self._tape = engine.tape(plan.steps) if plan.strategy == "rebuilt" else None
+        self._rewinding = engine if plan.strategy == "rebuilt" and isinstance(engine, Rewinding) else None
+        self._tape = None if self._rewinding is None else self._rewinding.tape(plan.steps)
         self._ready = False  # True if everything is as the forward sweep left it
 
     def forward(self, *, keep: bool) -> Iterator[tuple[int, int, Any]]:
@@ -259,15 +260,15 @@ class Sweep:
 
     def _record(self, block: int) -> None:
         """Record the block on the tape, if there is one."""
-        if self._tape is not None:
+        if self._rewinding is not None:
             first, count, segment = self._block(block)
-            self.engine.record(self._tape, segment, first=first, steps=count)
+            self._rewinding.record(self._tape, segment, first=first, steps=count)
 
     def _rebuild(self, block: int) -> None:
         """Recompute the block's states backward in time from the tape, if there is one."""
-        if self._tape is not None:
+        if self._rewinding is not None:
             first, count, segment = self._block(block)
-            self.engine.rebuild(self._tape, segment, first=first, steps=count)
+            self._rewinding.rebuild(self._tape, segment, first=first, steps=count)
 
     def _block(self, block: int) -> tuple[int, int, Any]:
         return (*self.plan.span(block), self._segment)

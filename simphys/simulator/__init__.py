@@ -2,7 +2,7 @@
 
 from .arrays import Array, Arrays, Rows, Shape
 from .bodies import Bodies
-from .contract import Engine, Model, Quantity
+from .contract import Engine, Model, Quantity, Rewinding
 from .events import Event
 from .grids import Grid
 from .markers import Markers
@@ -21,6 +21,7 @@ __all__ = [
     "Model",
     "Quantity",
     "Record",
+    "Rewinding",
     "Rows",
     "Shape",
     "StepLimit",

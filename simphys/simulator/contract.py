@@ -119,24 +119,28 @@ class Engine(ABC):
             f"{type(self).__name__} has no push, so no tangent can go through its rollouts. Use reverse mode."
         )
 
-    def tape_bytes(self, steps: int) -> int | None:
-        """Memory [B] of a tape of `steps` steps, from which states are recomputed backward in time; None: no tape."""
-        return None
 
+class Rewinding(ABC):
+    """Part of an engine that can recompute its states backward in time: beside Engine, a base of such an engine."""
+
+    @abstractmethod
+    def tape_bytes(self, steps: int) -> int | None:
+        """Memory [B] of a tape of `steps` steps, from which states are recomputed backward; None: it makes none."""
+
+    @abstractmethod
     def tape(self, steps: int) -> Any:
         """Make an empty tape for `steps` steps."""
-        raise NotImplementedError(f"{type(self).__name__} cannot recompute states backward in time")
 
+    @abstractmethod
     def record(self, tape: Any, segment: Any, *, first: int, steps: int) -> None:
         """Record on the tape what `rebuild` of a segment of `steps` steps needs; segments come in order."""
-        raise NotImplementedError(f"{type(self).__name__} cannot recompute states backward in time")
 
+    @abstractmethod
     def rebuild(self, tape: Any, segment: Any, *, first: int, steps: int) -> None:
         """Recompute the states of a segment backward in time, from its first row, which holds the state after them.
 
         The last states of the horizon come from the end of the tape.
         """
-        raise NotImplementedError(f"{type(self).__name__} cannot recompute states backward in time")
 
 
 def _accept(*fields: Arrays) -> None:

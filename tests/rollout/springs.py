@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import Tensor, tensor
-from simphys.simulator import Array, Arrays, Model, Record, Shape
+from simphys.simulator import Array, Arrays, Model, Record, Rewinding, Shape
 from simphys.simulator.array_engine import ArrayEngine
 
 
@@ -56,7 +56,7 @@ class Springs(Model):
         return "Take softer springs."
 
 
-class SpringEngine(ArrayEngine):
+class SpringEngine(Rewinding, ArrayEngine):
     """Fused loops."""
 
     advanced = 0

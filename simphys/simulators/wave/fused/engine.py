@@ -8,7 +8,7 @@ from typing import Any
 
 from simphys.autograd import runtime
 from simphys.autograd.kernels.alignment import aligned_zeros
-from simphys.simulator import Array, Arrays, Rows
+from simphys.simulator import Array, Arrays, Rewinding, Rows
 from simphys.simulator.array_engine import ArrayEngine
 
 from .. import advance
@@ -21,7 +21,7 @@ from .sources_and_receivers import SourcesAndReceivers
 from .tape import Tape
 
 
-class WaveEngine(ArrayEngine):
+class WaveEngine(Rewinding, ArrayEngine):
     """The rollout of a batch of waves. Grid loops cover all batch members; sources and receivers loop over members."""
 
     model: Wave
