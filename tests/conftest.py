@@ -19,6 +19,8 @@ HERE = Path(__file__).parent
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # before anything imports matplotlib: pictures need no screen
 os.environ.setdefault("SIMPHYS_THREADS", "1")  # of scenes, whatever the machine: tests share its cores
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")  # of linear algebra: on a busy machine its threads wait for each other, and others
 
 # The first example compiles kernels, so its time says nothing about the code under test. The same examples are drawn on
 # every run; to look for others is the work of the thorough profile. Nor is a machine that is busy while they are drawn
