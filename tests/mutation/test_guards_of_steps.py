@@ -214,9 +214,17 @@ FITS = [
     Guard(
         "functions that others call",
         in_python._replace,
-        "is_function and not _may_not_end(plain)",
+        "is_function and _read(plain) is not None",
         "False",
         of_shapes.test_so_it_is_where_python_needs_other_functions,
+        writes_beyond=True,
+    ),
+    Guard(
+        "functions with a `while`",
+        in_python._code_that_ends,
+        "definition = _Once()",
+        "raise ValueError\n    definition = _Once()",
+        of_shapes.test_so_it_is_with_a_loop_that_would_not_end,
         writes_beyond=True,
     ),
     Guard(
