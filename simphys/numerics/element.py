@@ -65,7 +65,7 @@ class Rule:
         """Return the shapes of the results for arguments of these shapes; None where Python cannot tell."""
         key = tuple(arguments)
         if key not in self._shapes:
-            self._shapes[key] = find_shapes(self.func, self.definition, key)
+            self._shapes[key] = find_shapes(self.func, key)
         return self._shapes[key]
 
     def require_shapes(self, arguments: Sequence[Shape], expected: Mapping[str, Shape]) -> None:

@@ -147,28 +147,41 @@ def make_blow_up(inputs: Inputs, found: BadValue, *, step: int, before: Arrays) 
         control = control[(member, 0) if control.ndim > len(inputs.model.control_shape() or ()) + 1 else 0]
     states = {"at the start": {name: values[member] for name, values in inputs.start.items()}}
     states["in the state that it had reached"] = before
-    started = step > 0 or bool(np.isfinite(found.value))
+    cause: str | Callable[[], str] = "Correct the start: all its numbers must be finite."
+    if step > 0 or np.isfinite(found.value):
+        infinite = _find_infinite(inputs, member, step)
+        cause = partial(_find_cause, inputs.model, params, states, control, infinite=infinite)
     return BlowUp(
         step=step,
         field=found.field,
         element=found.element if inputs.batch is None else (member, *found.element),
         value=found.value,
         time=step * inputs.model.dt,
-        cause=partial(_find_cause, inputs.model, params, states, control, started=started),
+        cause=cause,
     )
 
 
-def _find_cause(model: Any, params: Arrays, states: dict[str, Arrays], control: Array | None, *, started: bool) -> str:
-    """Find cause and remedy: too long a time step, else what the model says of the last of the states.
+def _find_infinite(inputs: Inputs, member: int, step: int) -> str:
+    """Name the first infinite number among the parameters of a batch member, and its control before a step; else ""."""
+    given = {f"params.{name}": (values, inputs.param_shapes[name]) for name, values in inputs.params.arrays().items()}
+    if inputs.control is not None:
+        given["control"] = inputs.control.data, (inputs.steps, *(inputs.model.control_shape() or ()))
+    for name, (values, shape) in given.items():
+        lead = (member,) if values.ndim > len(shape) else ()
+        own = values[lead][:step] if name == "control" else values[lead]
+        if not np.isfinite(own).all():
+            index = (*lead, *np.argwhere(~np.isfinite(own))[0].tolist())
+            return f"{element_name(name, index)} = {values[index]:g}"
+    return ""
+
+
+def _find_cause(model: Any, params: Arrays, states: dict[str, Arrays], control: Array | None, *, infinite: str) -> str:
+    """Find cause and remedy: an infinite input, too long a time step, else what the model says of the last state.
 
     An advice that fails, such as a user's, must not hide the blow-up.
     """
-    if not started:
-        return "Correct the start: all its numbers must be finite."
-    for name, values in params.items():
-        if not np.isfinite(values).all():
-            index = tuple(np.argwhere(~np.isfinite(values))[0].tolist())
-            return f"params.{element_name(name, index)} = {values[index]:g} is not finite: correct it."
+    if infinite:
+        return f"{infinite} is not finite: correct it."
     with suppress(Exception):  # it needs more of a model than a rollout does
         if found := advise_step(model, params, states, control):
             return found

@@ -10,6 +10,7 @@ from simphys.autograd.kernels import generated
 from simphys.numerics import dependencies, element, in_python, names, vanishing, writes
 from simphys.rollout.engine import memory, nested_engine, prologue, record
 from simphys.simulators.billiards import placement
+from simphys.simulators.rigid import value_checks
 from simphys.substep import action, fit, function, lanes, launch, pattern, relation, trace
 from simphys.substep.edges import Edges
 from simphys.substep.grid import PerCell
@@ -22,6 +23,7 @@ from ..numerics import test_reading_of_sources as of_sources
 from ..rollout import test_lanes as of_lanes
 from ..rollout import test_steps_of_users as of_steps
 from ..simulators.billiards import test_model as of_balls
+from ..simulators.rigid import test_value_checks as of_values
 from ..substep import test_arrays_that_do_not_fit as of_arrays
 from ..substep import test_launch as of_launches
 from ..substep import test_shapes_of_patterns as of_shapes
@@ -214,9 +216,17 @@ FITS = [
     Guard(
         "functions that others call",
         in_python._replace,
-        "is_function and not _may_not_end(plain)",
+        "is_function and _read(plain) is not None",
         "False",
         of_shapes.test_so_it_is_where_python_needs_other_functions,
+        writes_beyond=True,
+    ),
+    Guard(
+        "functions with a `while`",
+        in_python._code_that_ends,
+        "definition = _Once()",
+        "raise ValueError\n    definition = _Once()",
+        of_shapes.test_so_it_is_with_a_loop_that_would_not_end,
         writes_beyond=True,
     ),
     Guard(
@@ -316,6 +326,21 @@ STARTS = [
         "if False:",
         of_balls.test_balls_start_apart_and_on_the_table,
         ([[0.3, 0.5], [0.35, 0.5]], "overlap", "fused"),
+    ),
+    Guard(
+        "values that tear joints",
+        value_checks._torn,
+        "if not is_apart and angle <= ROUNDING:",
+        "if True:",
+        of_values.test_values_of_starts_that_close_a_loop_are_reported,
+    ),
+    Guard(
+        "values that bodies do not take",
+        value_checks.problems,
+        "if started else []",
+        "if False else []",
+        of_values.test_values_that_bodies_on_started_joints_would_not_take_are_reported,
+        ("position", "joint_start"),
     ),
 ]
 GUARDS = [*SOURCES, *STEPS, *ARRAYS, *FITS, *STARTS]

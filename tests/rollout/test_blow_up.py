@@ -113,6 +113,24 @@ def test_a_start_that_is_none_is_step_0(mode: str, value: float) -> None:
     assert caught.value.remedy == "Correct the start: all its numbers must be finite."
 
 
+@pytest.mark.parametrize("mode", ["fused", "step", "nested"])
+@pytest.mark.parametrize("batch", [None, 2])
+def test_an_infinite_control_is_named_with_its_row(mode: str, batch: int | None) -> None:
+    lead = () if batch is None else (batch,)
+    pushes = np.zeros((*lead, 4, 3))
+    pushes[(1,) * len(lead) + (2, 1)] = np.inf
+    pushes[(0,) * len(lead) + (3, 0)] = -np.inf  # which the motion of the member that blows up has not met
+    params, state = Params(tensor(np.ones(3)), tensor(0.1)), State(tensor(np.zeros(3)), tensor(np.zeros(3)))
+    given = Case(Pendulums(), params, state, tensor(pushes), {"steps": 4})
+    with pytest.raises(BlowUp, match="at step") as caught, np.errstate(all="ignore"):
+        given.rollout(mode=mode)
+    member, step = int(caught.value.element[0]) if batch else 1, caught.value.step
+    row, entry, value = (2, 1, "inf") if member else (3, 0, "-inf")
+    place = ", ".join(map(str, (*[member] * len(lead), row, entry)))
+    assert step == row + 1
+    assert caught.value.remedy == f"control[{place}] = {value} is not finite: correct it."
+
+
 def test_checks_of_a_sound_motion_become_rarer(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = 0
     find_bad_value = run.find_bad_value

@@ -62,6 +62,14 @@ def test_draws_hold_all_kinds_of_steps() -> None:
         )
 
 
+def test_draws_hold_parameters_that_are_zero_and_not_differentiated() -> None:
+    """Engines leave out the terms of these."""
+    for family in range(len(TURNS)):
+        cases = [draw(seed) for seed in range(family, family + 20 * len(TURNS), len(TURNS))]
+        zeros = [x for case in cases for x in case.params.tensors() if x.size and not x.data.any()]
+        assert zeros and not any([x.requires_grad for x in zeros])
+
+
 def test_a_field_of_the_world_has_a_kind() -> None:
     assert (*STATE,) == World.State.names() and (*PARAMS,) == World.Params.names()
 

@@ -119,6 +119,26 @@ def make_caller() -> Any:
     return caller
 
 
+def make_search() -> Any:
+    """Make a function with a loop whose end Python may not reach; it captures a number, and calls another function."""
+    start = 1.0
+
+    @element
+    def search(x, k):
+        y = start * x
+        while True:
+            y = scale(y, k)
+            if ti.abs(k).sum() > 9.0:
+                break
+        return y
+
+    @search.adjoint
+    def adj_search(x, k, adj):
+        return adj, x * adj
+
+    return search
+
+
 def make_root() -> tuple[Any, Any]:
     """Make a function that calls what does not exist, and return where that is: once it exists, that is kept."""
 
@@ -227,6 +247,14 @@ def test_so_it_is_where_python_needs_other_functions() -> None:
     ):
         substep.apply(MODEL, ones(3, 4), ones(2))
     assert (substep.apply(MODEL, ones(3, 4), ones()).data == 1).all()
+
+
+def test_so_it_is_with_a_loop_that_would_not_end() -> None:
+    substep = per_cell(make_search(), own={"x": "x"}, shared={"k": "k"})
+    with pytest.raises(
+        InputError, match=rf"{__file__}:\d+, search: it returns a number for search; found a vector of 2"
+    ):
+        substep.apply(MODEL, ones(3, 4), ones(2))
 
 
 def test_a_tangent_has_the_shape_of_the_result() -> None:

@@ -292,6 +292,13 @@ def tensor_maker(random: np.random.Generator, batch: int) -> Callable[[Shape], T
     return make
 
 
+def without_some(params: Any, random: np.random.Generator) -> Any:
+    """Exchange some of the parameters that are not differentiated for zeros: engines leave out what these multiply."""
+    idle = {name: x for name, x in zip(params.names(), params.tensors(), strict=True) if not x.requires_grad}
+    zeros = {name: tensor(np.zeros_like(x.data)) for name, x in idle.items() if random.random() < 0.5}
+    return params.replace(**zeros)
+
+
 def draw(seed: int) -> Case:
     """Draw a rollout: its number of steps, sub-steps, sizes, batch, controls, inputs that are differentiated."""
     random = np.random.default_rng(seed)
@@ -312,6 +319,7 @@ def draw(seed: int) -> Case:
 
     make = tensor_maker(random, batch)
     params = Params(**{name: make(shape) for name, shape in model.param_shapes().items()})
+    params = without_some(params, np.random.default_rng([seed, 34]))
     state = State(**{name: make(shape) for name, shape in model.state_shapes().items()})
     control = make((steps, controls)) if controls else None
     if not any([x.requires_grad for x in (*params.tensors(), *state.tensors())]):

@@ -36,6 +36,7 @@ def draw(seed: int) -> Case:
 
     make = bodies.tensor_maker(random, batch)
     params = Params(**{name: make(shape) for name, shape in model.param_shapes().items()})
+    params = bodies.without_some(params, np.random.default_rng([seed, 34]))
     state = State(**{name: make(shape) for name, shape in model.state_shapes().items()})
     control = make((steps, model.controls)) if model.controls else None
     fields = [x for x in state.tensors() if x.size]

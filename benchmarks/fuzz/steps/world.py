@@ -222,15 +222,30 @@ def step(model: World, params: Params, state: State, control: Tensor | None = No
             found = rule.apply(model, *given)
             for kind, made in zip(rule.gives, found if len(rule.gives) > 1 else (found,), strict=True):
                 pools.setdefault(kind, []).append(made)
-    changed = {}
+    changed, last = {}, model.calls[-1].choices
     for place, (name, kind) in enumerate(STATE.items()):
         old = getattr(state, name)
         if kind in model.used:
-            by = pools[kind][-1 - model.calls[-1].choices[place % 4] % min(2 + place % 2, len(pools[kind]))]
-            changed[name] = old + (model.dt if place % 2 else -model.dt) * by
+            by = pools[kind][-1 - last[place % 4] % min(2 + place % 2, len(pools[kind]))]
+            changed[name] = _change(old, by, model.dt if place % 2 else -model.dt, way=last[place % 4 + 4] % 8)
         else:
             changed[name] = old
     return State(**changed)
+
+
+def _change(old: Any, by: Any, share: float, *, way: int) -> Any:
+    """Return a new value of a field: mostly near the old one, sometimes it or another value as they are."""
+    match way:
+        case 0:
+            return old
+        case 1:
+            return by
+        case 2:
+            return (by - old) / 2
+        case 3:
+            return -by
+        case _:
+            return old + share * by
 
 
 World.bind(step=step, engine=engine_of(step))

@@ -10,7 +10,7 @@ import numpy as np
 
 from simphys.scenefile.control import PatternSection
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
-from simphys.simulators.rigid import target_checks, unknown_checks
+from simphys.simulators.rigid import target_checks, unknown_checks, value_checks
 from simphys.simulators.rigid.contacts import overlap
 from simphys.simulators.rigid.joints.assembly import find_tree
 from simphys.simulators.rigid.scene import (
@@ -89,13 +89,27 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     found += _check_starts(bodies, joints)
     if not found:
         found += _check_places(_started(bodies, joints), planes, joints, contact)
-    if not found and unknowns:
-        named = [unknowns, sections.get("values", {}), *[each.values for each in sections.get("experiments", [])]]
-        found += unknown_checks.problems(bodies, joints, unknowns, started=have_starts(joints, *named))
+    if not found:
+        found += _check_values(sections, bodies, joints)
     moved = {each.parameter for each in (unknowns or {}).values()}
     if not found and loss is not None and "position" not in moved:
         found += target_checks.problems(bodies, planes, loss.terms, is_hard=simulator.law == "impulse")
     return found
+
+
+def _check_values(
+    sections: Mapping[str, Any], bodies: Sequence[BodySection], joints: Sequence[JointSection]
+) -> Iterator[Problem]:
+    """Check unknowns, and values of the scene and of its experiments, that move bodies."""
+    unknowns = sections.get("unknowns") or {}
+    values: dict[Key, Any] = {("values",): sections.get("values") or {}}
+    for place, each in enumerate(sections.get("experiments") or []):
+        values["experiments", place, "values"] = each.values
+    started = have_starts(joints, unknowns, *values.values())
+    if unknowns:
+        yield from unknown_checks.problems(bodies, joints, unknowns, started=started)
+    for key, given in values.items():
+        yield from value_checks.problems(key, bodies, joints, given, started=started)
 
 
 def _check_body(key: Key, body: BodySection, dim: int) -> Iterator[Problem]:

@@ -1,0 +1,107 @@
+"""Values of [values] that would tear a joint of rigid bodies, or that no body takes, are reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.experiment.scene import build_scene
+from simphys.scenefile import ConfigError, from_dict
+
+from .test_unknown_checks import HINGE, SECOND, linked
+
+ELSEWHERE = HINGE | {"a": 1}
+SLIDE = {"kind": "prismatic", "a": 0, "anchor": [0.0, 0.0], "axis": [1.0, 0.0]}
+WELD = {"kind": "fixed", "a": 0, "anchor": [0.0, 0.0]}
+
+
+def with_values(*joints: dict[str, Any], **values: Any) -> dict[str, Any]:
+    return linked(*joints) | {"values": {label: {"parameter": label, **given} for label, given in values.items()}}
+
+
+def at(*entries: list[int], value: Any) -> dict[str, Any]:
+    return {"entries": list(entries), "value": value}
+
+
+@pytest.mark.parametrize(
+    ("joint", "values", "found"),
+    [
+        (HINGE, {"position": at([0, 1], value=0.2)}, "body 0 and the world of joint 0, 0.2 m apart"),
+        (SECOND, {"position": at([1, 0], value=1.0)}, "body 1 and body 0 of joint 0, 0.7 m apart"),
+        (SECOND, {"orientation": at([0, 0], value=np.pi / 2)}, "body 1 and body 0 of joint 0, 0.707 m apart"),
+        (SLIDE, {"position": at([0, 1], value=0.5)}, "body 0 and the world of joint 0, 0.5 m apart"),
+        (SLIDE, {"orientation": at([0, 0], value=0.5)}, "joint 0, turned by 0.5 rad"),
+        (WELD, {"orientation": at([0, 0], value=0.5)}, "body 0 and the world of joint 0, turned by 0.5 rad"),
+    ],
+)
+def test_values_that_tear_a_joint_are_reported(joint: Any, values: Any, found: str) -> None:
+    made = with_values(joint, **values)
+    with pytest.raises(ConfigError, match=rf"values\.\w+\.value: bodies that a joint connects start toget.*{found}"):
+        from_dict(made)
+
+
+@pytest.mark.parametrize(
+    ("joint", "values"),
+    [
+        (ELSEWHERE, {"position": at([1, 0], [1, 1], value=[0.0, 0.3]), "orientation": at([1, 0], value=np.pi / 2)}),
+        (HINGE, {"position": at([2, 0], value=7.0)}),
+        (SECOND, {"position": at([0, 1], [1, 1], value=2.0)}),
+        (SLIDE, {"position": at([0, 0], value=3.0)}),
+        (HINGE, {"velocity": at([0, 1], value=3.0)}),
+        (HINGE, {"joint_start": {"value": 0.3}}),
+    ],
+    ids=["a turn", "a free body", "both bodies", "along the slide", "a velocity", "a start"],
+)
+def test_values_that_leave_joints_together_are_taken(joint: Any, values: Any) -> None:
+    build_scene(from_dict(with_values(joint, **values)))
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [("position", "joint_start"), ("orientation", "joint_start"), ("velocity", "joint_rate")],
+)
+def test_values_that_bodies_on_started_joints_would_not_take_are_reported(name: str, instead: str) -> None:
+    message = rf"values\.{name}\.value: .*found another {name} of body 1\. Give {instead} instead"
+    for made in (
+        with_values(SECOND | {"start": 0.0}, **{name: at([1, 0], value=2.0)}),
+        with_values(SECOND, **{name: at([1, 0], value=2.0), "joint_start": {"value": 0.1}}),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            from_dict(made)
+
+
+def test_what_a_scene_starts_with_may_be_repeated_as_values() -> None:
+    scene = build_scene(from_dict(linked(HINGE | {"start": 0.4, "rate": 2.0}, SECOND)))
+    values = {name: {"value": getattr(scene.state, name).data.tolist()} for name in scene.state.names()}
+    again = build_scene(from_dict(with_values(HINGE | {"start": 0.4, "rate": 2.0}, SECOND, **values)))
+    for name in scene.state.names():
+        np.testing.assert_allclose(getattr(again.state, name).data, getattr(scene.state, name).data, atol=1e-15)
+
+
+def test_values_of_starts_that_close_a_loop_are_reported() -> None:
+    made = with_values(HINGE, SECOND, ELSEWHERE | {"anchor": [0.3, 0.1]}, joint_start={"value": [0.2, 0.0, 0.0]})
+    with pytest.raises(ConfigError, match=r"values\.joint_start\.value: .* found body 1 and the world of joint 2"):
+        from_dict(made)
+
+
+def test_values_of_experiments_are_checked_as_well() -> None:
+    made = linked(HINGE) | {
+        "experiments": [{}, {"values": {"there": {"parameter": "position", **at([0, 0], value=2.0)}}}]
+    }
+    with pytest.raises(ConfigError, match=r"experiments\.1\.values\.there\.value: bodies that a joint connects"):
+        from_dict(made)
+
+
+def test_axes_in_space_are_told_from_turns_about_them() -> None:
+    body = {"position": [0.0, 0.0, 0.0], "mass": 1.0, "inertia": [0.1, 0.2, 0.25]}
+    tables = {"simulator": {"name": "rigid"}, "time": {"dt": 1e-3, "steps": 4}, "bodies": [body]}
+    joint = {"kind": "revolute", "a": 0, "anchor": [0.0, 0.0, 0.0], "axis": [0.0, 0.0, 1.0]}
+
+    def turned(*q: float) -> dict[str, Any]:
+        return tables | {"joints": [joint], "values": {"turn": {"parameter": "orientation", "value": list(q)}}}
+
+    build_scene(from_dict(turned(2.0, 0.0, 0.0, 2.0)))
+    with pytest.raises(ConfigError, match=r"body 0 and the world of joint 0, turned by 1\.57 rad"):
+        from_dict(turned(1.0, 1.0, 0.0, 0.0))
