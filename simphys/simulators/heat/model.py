@@ -12,8 +12,6 @@ from simphys.simulator import Arrays, Grid, Model, Record, Shape
 from simphys.simulator.model_checks import require_grid
 from simphys.simulator.physical import require_positive
 
-Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
-SIDES: tuple[Side, ...] = ("x-", "x+", "y-", "y+", "z-", "z+")
 KINDS = ("insulated", "fixed")
 SCHEMES = {"explicit": 0.0, "crank_nicolson": 0.5, "implicit": 1.0}
 """Weight theta of the new temperature in each scheme."""

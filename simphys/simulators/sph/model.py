@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from simphys.autograd import Tensor, runtime
+from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape, StepLimit
-from simphys.simulator.memo import memo
+from simphys.simulator.memo import cast
 from simphys.simulator.model_checks import (
     require_box,
     require_counts,
@@ -139,23 +139,18 @@ class SPH(Model):
     @property
     def walls(self) -> Array:
         """1 for each particle of a wall, 0 for others, [n]."""
-        return self._cast("walls", np.arange(self.particles) >= self.fluid_count)
+        return cast(self, "walls", np.arange(self.particles) >= self.fluid_count)
 
     @property
     def fluid(self) -> Array:
         """1 for each particle of fluid, 0 for others, [n]."""
-        return self._cast("fluid", np.arange(self.particles) < self.fluid_count)
+        return cast(self, "fluid", np.arange(self.particles) < self.fluid_count)
 
     @property
     def gauge_numbers(self) -> tuple[Array, Array, float, float]:
         """Places of the gauges, marks of the fluid, volume over area of a gauge, and one over its width."""
         area = self.gauge_width * self.breadth
-        return self._cast("gauges", np.array(self.gauges)), self.fluid, self.volume / area, 1 / self.gauge_width
-
-    def _cast(self, name: str, values: Array) -> Array:
-        """Bring numbers to the precision in force, once."""
-        table = memo(self).setdefault("cast", {})
-        return table.setdefault((name, runtime.real_dtype()), values.astype(runtime.real_dtype()))
+        return cast(self, "gauges", np.array(self.gauges)), self.fluid, self.volume / area, 1 / self.gauge_width
 
     def param_shapes(self) -> Mapping[str, Shape]:
         return dict.fromkeys(Params.names(), ()) | {"gravity": (self.dim,)}
