@@ -17,6 +17,7 @@ from simphys.simulator.memo import cast
 from simphys.simulator.model_checks import (
     read_indices,
     require_box,
+    require_choices,
     require_counts,
     require_not_negative_fields,
     require_positive_fields,
@@ -132,10 +133,7 @@ class Molecular(Model):
         for name, width in (("bonds", 2), ("angles", 3)):
             atoms = read_indices(f"Molecular.{name}", getattr(self, name), width=width, count=self.atoms, noun="atom")
             object.__setattr__(self, name, atoms)
-        if self.potential not in POTENTIALS:
-            raise InputError("Molecular.potential", f"one of {POTENTIALS}", self.potential, "Choose one of these.")
-        if len(self.box) not in (2, 3):
-            raise InputError("Molecular.box", "space has 2 or 3 dimensions", len(self.box), "Give so many lengths.")
+        require_choices(self, potential=POTENTIALS)
         if not 0 < self.switch_on < self.cutoff:
             constraint = f"between 0 and the cut-off, {self.cutoff:g} m"
             raise InputError("Molecular.switch_on", constraint, f"{self.switch_on:g} m", "Take 0.9 of the cut-off.")

@@ -95,8 +95,6 @@ class SPH(Model):
         require_counts(self, fluid_count=1, wall_count=0, neighbours=1)
         require_positive_fields(self, spacing="m", smoothing="m", gauge_width="m", breadth="m", exponent="1")
         require_not_negative_fields(self, skin="m", diffusion="1")
-        if len(self.box) not in (2, 3):
-            raise InputError("SPH.box", "space has 2 or 3 dimensions", len(self.box), "Give so many lengths.")
         if not 1.0 <= self.smoothing / self.spacing <= 3.0:
             constraint = f"between 1 and 3 spacings of {self.spacing:g} m, so that sums over neighbours are accurate"
             raise InputError("SPH.smoothing", constraint, f"{self.smoothing:g} m", "Take 1.5 spacings.")

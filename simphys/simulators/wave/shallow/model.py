@@ -60,10 +60,7 @@ class ShallowWater(Model):
     State = State
 
     def __post_init__(self) -> None:
-        require_grid(self)
-        if len(self.cells) not in (1, 2):
-            constraint = "there are cells along 1 or 2 axes"
-            raise InputError("ShallowWater.cells", constraint, list(self.cells), "Give 1 or 2 positive counts.")
+        require_grid(self, 1, 2)
         if not self.boundaries:
             object.__setattr__(self, "boundaries", ("closed",) * self.dim)
         if len(self.boundaries) != self.dim or not set(self.boundaries) <= set(BOUNDARIES):
