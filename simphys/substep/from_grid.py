@@ -8,11 +8,11 @@ from typing import Any, Literal
 from .action import Access, Site, Slot, zero_element
 from .contribution import write_own
 from .function import declare
-from .pattern import Source
-from .program import Op, Value
+from .pattern import name_sources
+from .program import Op
 from .scatter import scatter
 from .scope import Scope, adjoint_slot
-from .splines import Result, SplinePattern, dot_product, element_view, spline_sources
+from .splines import Result, SplinePattern, dot_product, element_view
 from .stencil_text import Stencil
 
 
@@ -31,9 +31,7 @@ def from_grid(
 
     - `nodes`: arrays of the nodes, [*cells, ...]. For the others, and for what is returned, see `to_grid`.
     """
-    sources = spline_sources(offset, own or {}, shared, constant) | {
-        p: Source("nodes", name) for p, name in nodes.items()
-    }
+    sources = name_sources(offset=offset, own=own, nodes=nodes, shared=shared, constant=constant)
     return declare(FromGrid(func, sources, results=results, over=over))
 
 
@@ -108,8 +106,7 @@ class FromGrid(SplinePattern):
         Results of the adjoint that do not depend on the offset, and are linear in the values of nodes or do not depend
         on these either, follow from the weighted sum of these values. The weights add up to 1.
         """
-        rule = self.element.adjoint
-        assert rule is not None, "checked when declared"
+        rule = self.adjoint_rule
         targets = {name: self._own_target(op, name, scope) for name in wanted}
         used = rule.reads(tuple([name in wanted for name in self.varying])) & op.inputs.keys()
         by_weight = self.offset in wanted
@@ -160,8 +157,7 @@ class FromGrid(SplinePattern):
         reads: Mapping[Slot, Access],
     ) -> None:
         """Append the loop over particles that adds to the adjoints of arrays of the nodes."""
-        rule = self.element.adjoint
-        assert rule is not None, "checked when declared"
+        rule = self.adjoint_rule
         names = rule.reads(tuple([name in nodes for name in self.varying])) & frozenset(self.element.inputs)
         values: dict[str, str] = {}
         adjoints: list[str] = []
@@ -176,9 +172,5 @@ class FromGrid(SplinePattern):
             found = dict(zip(self.varying, self._call_at(site, rule, scope, here, adjoints), strict=True))
             return [f"{stencil.weight} * {found[name]}" for name in nodes]
 
-        targets = {}
-        for name in nodes:
-            value = op.inputs[name]
-            assert isinstance(value, Value), "arrays of nodes"
-            targets[adjoint_slot(value)] = op.views[name]
+        targets = {adjoint_slot(op.array(name)): op.views[name] for name in nodes}
         scatter(self, op, scope, targets, terms, prepare, {**self._reads(op, scope, names), **reads})

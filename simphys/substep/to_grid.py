@@ -24,10 +24,11 @@ from simphys.simulator import Shape
 
 from .action import Access, Site, Slot, zero_element
 from .function import declare
+from .pattern import name_sources
 from .program import Domain, Op, Value
 from .scatter import scatter
 from .scope import Scope
-from .splines import Result, SplinePattern, dot_product, element_view, grid_domain, spline_sources
+from .splines import Result, SplinePattern, dot_product, element_view, grid_domain
 from .stencil_text import Stencil
 
 
@@ -50,7 +51,8 @@ def to_grid(
 
     Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
     """
-    return declare(ToGrid(func, spline_sources(offset, own, shared, constant), results=results, over=over))
+    sources = name_sources(offset=offset, own=own, shared=shared, constant=constant)
+    return declare(ToGrid(func, sources, results=results, over=over))
 
 
 class ToGrid(SplinePattern):
@@ -94,8 +96,7 @@ class ToGrid(SplinePattern):
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         """Sum over the nodes: results of the adjoint that do not depend on the offset follow from sums of adjoints."""
-        rule = self.element.adjoint
-        assert rule is not None, "checked when declared"
+        rule = self.adjoint_rule
         given = [value for value in op.outputs if scope.has_adjoint(value)]
         wanted = self._wanted(op, scope)
         targets = {name: self._own_target(op, name, scope) for name in wanted}
