@@ -12,7 +12,7 @@ from .pattern import name_sources
 from .program import Op
 from .scatter import scatter
 from .scope import Scope, adjoint_slot
-from .splines import Result, SplinePattern, dot_product, element_view
+from .splines import Result, SplinePattern, dot_product
 from .stencil_text import Stencil
 
 
@@ -45,7 +45,7 @@ class FromGrid(SplinePattern):
         self._gather(op, scope, "tangent", self._tangent_reads(op, scope)[2])
 
     def _gather(self, op: Op, scope: Scope, kind: Literal["value", "tangent"], reads: Mapping[Slot, Access]) -> None:
-        targets = [write_own(Slot(kind, value), element_view(value), scope) for value in op.outputs]
+        targets = [write_own(Slot(kind, value), value.elements, scope) for value in op.outputs]
         names, moving = frozenset(self.element.inputs), frozenset[str]()
         grids, is_linear = self._grids(), all(self.element.forward.linear(self._grids()))
         if kind == "tangent":
@@ -54,7 +54,7 @@ class FromGrid(SplinePattern):
         def emit(site: Site) -> None:
             values = self._values(site, op, scope, names, "value")
             moves = self._values(site, op, scope, moving, "tangent") if moving else {}
-            totals = [site.assign("total", zero_element(element_view(value).element)) for value in op.outputs]
+            totals = [site.assign("total", zero_element(value.elements.element)) for value in op.outputs]
             slopes = kind == "tangent"
             with self.each_node(site, op, scope, offset=self.load_position(site, op), slopes=slopes) as stencil:
                 for node in stencil.nodes:
@@ -96,8 +96,8 @@ class FromGrid(SplinePattern):
     def _load_adjoints(self, site: Site, op: Op, scope: Scope) -> list[str]:
         found = []
         for value in op.outputs:
-            zero = zero_element(element_view(value).element)
-            found.append(site.load(Slot("adjoint", value), element_view(value)) if scope.has_adjoint(value) else zero)
+            zero = zero_element(value.elements.element)
+            found.append(site.load(Slot("adjoint", value), value.elements) if scope.has_adjoint(value) else zero)
         return found
 
     def _sum_adjoints(self, op: Op, scope: Scope, wanted: Sequence[str], reads: Mapping[Slot, Access]) -> None:
@@ -138,7 +138,7 @@ class FromGrid(SplinePattern):
                     elif by_weight:
                         fields = self._call_at(site, self.element.forward, scope, here)
                         pairs = zip(op.outputs, adjoints, fields, strict=True)
-                        terms = [dot_product(element_view(v), a, f) for v, a, f in pairs if scope.has_adjoint(v)]
+                        terms = [dot_product(v.elements, a, f) for v, a, f in pairs if scope.has_adjoint(v)]
                         site.line(f"{totals[self.offset]} += ({' + '.join(terms)}) * {stencil.slope}")
             if once:
                 here = {**values, **sums, self.offset: self.zero(op, self.offset)}

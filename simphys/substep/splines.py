@@ -197,12 +197,6 @@ def grid_domain(cells: Shape) -> Domain:
     return Domain(CELLS, math.prod(cells), cells)
 
 
-def element_view(value: Value) -> View:
-    """Elements of a result."""
-    assert value.view is not None, "the result of a sub-step"
-    return value.view
-
-
 def dot_product(view: View, a: str, b: str) -> str:
     """Expression of the sum of the products of the components of two elements."""
     return {0: f"{a} * {b}", 1: f"{a}.dot({b})", 2: f"({a} * {b}).sum()"}[len(view.element)]

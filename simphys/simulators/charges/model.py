@@ -56,8 +56,7 @@ class Charges(Model):
     integrator: str = "velocity_verlet"
     """Integrator: semi_implicit_euler or velocity_verlet."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
 
     def __post_init__(self) -> None:
         require_counts(self, bodies=1, dim=1)

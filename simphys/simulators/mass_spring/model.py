@@ -88,8 +88,7 @@ class MassSpring(Model):
     controller: Controller | None = None
     """Controller that computes the actuators' control from a pattern and the state; None if the control is an input."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
 
     def __post_init__(self) -> None:
         require_integrator("MassSpring.integrator", self.integrator)

@@ -122,8 +122,7 @@ class Molecular(Model):
     damping: float = 0.0
     """Rate [1/m] at which Coulomb forces are damped, so that they are small at the cut-off."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
 
     def __post_init__(self) -> None:
         require_box(self)

@@ -122,8 +122,7 @@ class MPM(Model):
     mass_floor: float = 1e-10
     """Mass added to each node so that empty nodes have a velocity [kg]; small compared with a particle's."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
     units: ClassVar[Mapping[str, str]] = {"affine": "1/s", "deformation": "", "collider_position": "m"}
     """Units of fields of the state, for recordings and pictures."""
 

@@ -84,8 +84,7 @@ class Smoke(Model):
     has_obstacle: bool = False
     """True if there is an obstacle."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
 
     def __post_init__(self) -> None:
         require_grid(self, 2, 3)

@@ -87,8 +87,7 @@ class SPH(Model):
     breadth: float = 1.0
     """Breadth [m] of the tank that depths are averaged over, in space; 1 in the plane."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
 
     def __post_init__(self) -> None:
         require_box(self)

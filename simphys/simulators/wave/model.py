@@ -90,8 +90,7 @@ class Wave(Model):
     receivers: int = 0
     """Number of receivers, R."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
 
     def __post_init__(self) -> None:
         require_grid(self, 1, 2, 3)

@@ -56,8 +56,7 @@ class ShallowWater(Model):
     boundaries: tuple[str, ...] = ()
     """Boundary kind of each axis: closed (free-slip walls at both ends) or periodic; all closed by default."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
 
     def __post_init__(self) -> None:
         require_grid(self, 1, 2)
