@@ -12,7 +12,7 @@ import numpy as np
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape, StepLimit
+from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
 from simphys.simulator.memo import cast
 from simphys.simulator.model_checks import (
     read_indices,
@@ -25,7 +25,6 @@ from simphys.simulator.model_checks import (
 from simphys.simulator.neighbours import advise_room
 from simphys.simulator.physical import require_not_negative, require_positive
 
-from .stability import step_limits
 from .topology import link, number_molecules
 
 POTENTIALS = ("lennard_jones", "morse")
@@ -210,9 +209,6 @@ class Molecular(Model):
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         return advise_room(self, state["position"], "An atom")
-
-    def step_limits(self, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
-        return step_limits(self, params, state)
 
 
 def check_params(params: Arrays) -> None:

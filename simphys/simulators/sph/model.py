@@ -10,7 +10,7 @@ import numpy as np
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape, StepLimit
+from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
 from simphys.simulator.memo import cast
 from simphys.simulator.model_checks import (
     require_box,
@@ -21,7 +21,7 @@ from simphys.simulator.model_checks import (
 from simphys.simulator.physical import require_not_negative, require_positive
 
 from .kernel import strength
-from .stability import advise, find_wall_distance, step_limits
+from .stability import find_wall_distance
 
 
 @dataclass(frozen=True)
@@ -162,12 +162,6 @@ class SPH(Model):
         return Bodies(
             pinned=walls, group=group, own=self.particles, names=("fluid", "wall")[: 1 + bool(self.wall_count)]
         )
-
-    def advice(self, params: Arrays, state: Arrays) -> str:
-        return advise(self, params, state)
-
-    def step_limits(self, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
-        return step_limits(self, params, state)
 
 
 def check_params(params: Arrays) -> None:
