@@ -35,7 +35,7 @@ SIMULATORS = {
     "sph": f"{_HOME}.sph.scene:SPHConfig",
     "elastic": f"{_HOME}.elastic.scene:ElasticConfig",
     "shallow_water": f"{_HOME}.wave.shallow.scene:ShallowConfig",
-    "pendulum": f"{_HOME}.pendulum.config:PendulumConfig",
+    "pendulum": f"{_HOME}.pendulum.scene:PendulumConfig",
     "rigid": f"{_HOME}.rigid.config:RigidConfig",
 }
 """The Config of each simulator of this package, as "module:class"; imported when a scene names it."""
