@@ -119,7 +119,8 @@ def _list_sections(fitted: Setup, sought: Mapping[str, UnknownSection]) -> Itera
 
 def _may_be_unknown(config: Any, label: str, section: UnknownSection) -> bool:
     """Return True if a scene may seek this part of its start: that of a jointed body, for example, it may not."""
-    return not config.find_problems({**dict(config), "unknowns": {**config.unknowns, _label(label): section}})
+    sections = {**dict(config), "unknowns": {**config.unknowns, _label(label): section}}
+    return not list(config.find_problems(sections))
 
 
 def _divide(name: str, values: Array, sought: Mapping[str, UnknownSection]) -> Iterator[tuple[str, UnknownSection]]:

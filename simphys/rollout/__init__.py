@@ -87,8 +87,7 @@ def rollout(
         )
         return run_fused(request)
     if keep_adjoint or budget.parse(memory) is not None:
-        remedy = "Use mode='fused'."
-        raise InputError("rollout", "memory budgets and stored adjoints need mode 'fused'", mode, remedy)
+        raise InputError("rollout", "memory budgets and stored adjoints need mode 'fused'", mode, "Use mode='fused'.")
     step = model.step if mode == "nested" else partial(_fused_step, model, deterministic)
     return run_nested(inputs, step, kept, running, limit, on_progress)
 

@@ -23,7 +23,6 @@ from simphys.scenefile.loss_sections import (
     RunningSumSection,
 )
 from simphys.scenefile.observation_checks import (
-    check_index,
     check_lowpass,
     check_noise,
     check_observations,
@@ -32,6 +31,7 @@ from simphys.scenefile.observation_checks import (
 )
 from simphys.scenefile.section import NOTHING, Fields, Indices, Key, Problem, Range, Words, rows_of
 from simphys.scenefile.sections import OutputSection, RuntimeSection, TimeSection, sections_of_experiment
+from simphys.scenefile.shared import check_index, check_length
 from simphys.scenefile.unknown_entries import unknown_problems, value_problems, with_values
 from simphys.scenefile.validate import did_you_mean
 
@@ -129,44 +129,41 @@ def _check_memory(runtime: RuntimeSection) -> Iterator[Problem]:
     try:
         parse(runtime.memory)
     except InputError as error:
-        yield Problem(key=("runtime", "memory"), constraint=error.constraint, found=runtime.memory, remedy=error.remedy)
+        yield Problem(("runtime", "memory"), error.constraint, runtime.memory, error.remedy)
 
 
 def _check_time(time: TimeSection, *, has_observations: bool) -> Iterator[Problem]:
     if time.steps is not None and time.duration is not None:
         found = {"steps": time.steps, "duration": time.duration}
-        yield Problem(key=("time",), constraint="needs only one of steps and duration", found=found, remedy="Drop one.")
+        yield Problem(("time",), "needs only one of steps and duration", found, "Drop one.")
     if time.steps is None and time.duration is None and not has_observations:
         constraint = "needs steps or duration where there are no observations"
-        yield Problem(key=("time",), constraint=constraint, found=NOTHING, remedy="Add steps = 1000, for example.")
+        yield Problem(("time",), constraint, NOTHING, "Add steps = 1000, for example.")
 
 
 def _check_smoothing(optimizer: OptimizerSection) -> Iterator[Problem]:
     if optimizer.smoothing is not None and optimizer.method not in ("adam", "gradient_descent"):
         constraint = 'belongs to the methods "adam" and "gradient_descent"'
         found, remedy = Words(f'method = "{optimizer.method}"'), 'Use method = "adam", or drop smoothing.'
-        yield Problem(key=("optimizer", "smoothing"), constraint=constraint, found=found, remedy=remedy)
+        yield Problem(("optimizer", "smoothing"), constraint, found, remedy)
 
 
 def _check_loss(loss: LossSection, unknowns: Mapping[str, Any] | None) -> Iterator[Problem]:
     with_delta = ("huber", "soft_l1", "cauchy")
     if loss.kind in with_delta and loss.delta is None:
         remedy = "Add delta = 1.5, in standard deviations."
-        yield Problem(key=("loss",), constraint=f"the {loss.kind} loss needs delta", found=NOTHING, remedy=remedy)
+        yield Problem(("loss",), f"the {loss.kind} loss needs delta", NOTHING, remedy)
     if loss.kind not in with_delta and loss.delta is not None:
         remedy = 'Use kind = "huber" or drop delta.'
-        constraint = f"belongs to {', '.join(with_delta)}"
-        yield Problem(key=("loss", "delta"), constraint=constraint, found=loss.delta, remedy=remedy)
+        yield Problem(("loss", "delta"), f"belongs to {', '.join(with_delta)}", loss.delta, remedy)
     for position, term in enumerate(loss.terms):
         key: Key = ("loss", "terms", position)
         if isinstance(term, RegularizationSection) and unknowns is not None and term.unknown not in unknowns:
             remedy = did_you_mean(term.unknown, list(unknowns))
-            constraint = "must be the label of an unknown"
-            yield Problem(key=(*key, "unknown"), constraint=constraint, found=term.unknown, remedy=remedy)
+            yield Problem((*key, "unknown"), "must be the label of an unknown", term.unknown, remedy)
         if isinstance(term, FinalStateSection) and (term.target is None) == (term.target_offset is None):
             found = NOTHING if term.target is None else [term.target, term.target_offset]
-            constraint = "needs one of target and target_offset"
-            yield Problem(key=key, constraint=constraint, found=found, remedy="Give exactly one of them.")
+            yield Problem(key, "needs one of target and target_offset", found, "Give exactly one of them.")
 
 
 def _check_term(
@@ -192,8 +189,7 @@ def _check_term(
         seen, each = seen[:1], ()
     if not isinstance(term, FinalMeanSection) and term.target_range is not None and not isinstance(term.target, str):
         remedy = "Drop it, or name a picture as target."
-        constraint = "belongs to a target that is a picture"
-        yield Problem(key=(*key, "target_range"), constraint=constraint, found=term.target_range, remedy=remedy)
+        yield Problem((*key, "target_range"), "belongs to a target that is a picture", term.target_range, remedy)
     if isinstance(term, FinalMeanSection):
         yield from _check_target((*key, "target"), term.target, [each])
     elif term.target is not None and not isinstance(term.target, str):  # a file is looked at when it is read
@@ -206,23 +202,18 @@ def _check_density(key: Key, term: FinalDensitySection, fields: Fields) -> Itera
     position, mass = fields.state.get("position"), fields.params.get("mass")
     if position is None or mass is None or position.shape != (*mass.shape, position.shape[-1]):
         found = Words(f"a state of {', '.join(fields.state)}")
-        remedy = "Take a term of another kind."
-        yield Problem(key=key, constraint="needs bodies with positions and masses", found=found, remedy=remedy)
+        yield Problem(key, "needs bodies with positions and masses", found, "Take a term of another kind.")
         return
     dim = position.shape[-1]
     for name in ("cells", "origin"):
-        value = getattr(term, name)
-        if value is not None and len(value) != dim:
-            constraint = f"must have {dim} elements, one for each axis"
-            yield Problem(key=(*key, name), constraint=constraint, found=value, remedy=f"Give {dim}.")
+        yield from check_length((*key, name), getattr(term, name), dim, "axis")
 
 
 def _check_nodes(key: Key, nodes: Indices | None, count: int) -> Iterator[Problem]:
     if isinstance(nodes, Range):
         yield from check_index((*key, "last"), nodes.last, "node", count)
         if nodes.first > nodes.last:
-            constraint, remedy = f"must not be beyond last = {nodes.last}", "Exchange them."
-            yield Problem(key=(*key, "first"), constraint=constraint, found=nodes.first, remedy=remedy)
+            yield Problem((*key, "first"), f"must not be beyond last = {nodes.last}", nodes.first, "Exchange them.")
         return
     for position, node in enumerate(nodes or []):
         yield from check_index((*key, position), node, "node", count)
@@ -231,8 +222,7 @@ def _check_nodes(key: Key, nodes: Indices | None, count: int) -> Iterator[Proble
 def _check_axis(key: Key, axis: int | None, shape: tuple[int, ...]) -> Iterator[Problem]:
     """`shape` of a field of vectors, one for each node; () where it is none."""
     if axis is not None and not shape:
-        constraint = "belongs to fields of vectors, one for each node"
-        yield Problem(key=key, constraint=constraint, found=axis, remedy="Drop it, or name another field.")
+        yield Problem(key, "belongs to fields of vectors, one for each node", axis, "Drop it, or name another field.")
     elif axis is not None:
         yield from check_index(key, axis, "axis", shape[1])
 
@@ -251,4 +241,4 @@ def _check_target(key: Key, target: Any, wanted: list[tuple[int, ...]]) -> Itera
     remedy = "Give a number for each axis" if each else "Give a number"
     if len(wanted) > 1:
         remedy += f"{', and a row' if each else ', or one'} for each node where they differ"
-    yield Problem(key=key, constraint=constraint, found=target, remedy=f"{remedy}.")
+    yield Problem(key, constraint, target, f"{remedy}.")

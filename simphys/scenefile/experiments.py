@@ -51,17 +51,15 @@ def check_names(names: Sequence[str]) -> Iterator[Problem]:
         key: Key = ("experiments", place, "name")
         if not NAME.fullmatch(name):
             constraint = "must be of letters, digits, spaces and _ . -, and begin with a letter or a digit"
-            yield Problem(key=key, constraint=constraint, found=name, remedy="Give it another name.")
+            yield Problem(key, constraint, name, "Give it another name.")
         elif name in names[:place]:
-            remedy = "Give it another name."
-            yield Problem(key=key, constraint="names of experiments must differ", found=name, remedy=remedy)
+            yield Problem(key, "names of experiments must differ", name, "Give it another name.")
 
 
 def check_alternatives(steps: int | None, duration: float | None, key: Key) -> Iterator[Problem]:
     """Check that a horizon is given in one way."""
     if steps is not None and duration is not None:
-        found = {"steps": steps, "duration": duration}
-        yield Problem(key=key, constraint="needs only one of steps and duration", found=found, remedy="Drop one.")
+        yield Problem(key, "needs only one of steps and duration", {"steps": steps, "duration": duration}, "Drop one.")
 
 
 def check_each(unknowns: Mapping[str, Any], *, several: bool) -> Iterator[Problem]:
@@ -69,8 +67,8 @@ def check_each(unknowns: Mapping[str, Any], *, several: bool) -> Iterator[Proble
     for label, unknown in unknowns.items():
         if unknown.experiments == "each" and not several:
             yield Problem(
-                key=("unknowns", label, "experiments"),
-                constraint='"each" needs experiments',
-                found=NOTHING,
-                remedy="Add [[experiments]], one for each recording, or drop it.",
+                ("unknowns", label, "experiments"),
+                '"each" needs experiments',
+                NOTHING,
+                "Add [[experiments]], one for each recording, or drop it.",
             )

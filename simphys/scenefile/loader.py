@@ -271,7 +271,7 @@ def _problems_of_simulator(config: Config, sections: dict[str, Any], where: Wher
     own = {"simulator"} | (type(config).model_fields.keys() - Config.model_fields.keys())
     try:
         with numerical_errors_as_input_errors(lambda: where(("simulator",))[1]):
-            found = find_size_problems(sections, config.SIZES) or config.find_problems(sections)
+            found = find_size_problems(sections, config.SIZES) or list(config.find_problems(sections))
             if not found and own <= sections.keys():
                 found = list(check_against_fields(sections, config.fields))
             return found

@@ -10,6 +10,7 @@ import numpy as np
 from simphys.scenefile.fit_sections import CameraSection, ChannelSection, ObservationsSection, component_index
 from simphys.scenefile.loss_sections import LossSection
 from simphys.scenefile.section import DERIVED, NOTHING, Fields, Key, Problem, Words
+from simphys.scenefile.shared import check_index
 from simphys.scenefile.validate import did_you_mean
 
 
@@ -19,15 +20,14 @@ def check_observations(observations: ObservationsSection) -> Iterator[Problem]:
     if (observations.channels is None) == (observations.field is None):
         found = NOTHING if observations.field is None else Words("both")
         constraint = "needs channels, or the field that the file holds whole"
-        yield Problem(key=key, constraint=constraint, found=found, remedy="Give exactly one of channels and field.")
+        yield Problem(key, constraint, found, "Give exactly one of channels and field.")
     elif observations.field is None:
         for name, given in (("sigma", observations.sigma), ("unit", observations.unit)):
             if given is not None:
-                remedy = "Give it in each channel."
-                yield Problem(key=(*key, name), constraint="belongs to a whole field", found=given, remedy=remedy)
+                yield Problem((*key, name), "belongs to a whole field", given, "Give it in each channel.")
     elif observations.time is not None:
         remedy = "Drop it, and call the dataset of times `time`."
-        yield Problem(key=(*key, "time"), constraint="belongs to channels", found=observations.time, remedy=remedy)
+        yield Problem((*key, "time"), "belongs to channels", observations.time, remedy)
     if observations.camera is not None:
         yield from _check_kind(observations.camera)
     yield from _check_part(observations)
@@ -39,16 +39,15 @@ def _check_part(observations: ObservationsSection) -> Iterator[Problem]:
     window = observations.window
     if window is not None and not window[0] < window[1]:
         constraint = "must be two times [s], the first one before the second"
-        yield Problem(key=(*key, "window"), constraint=constraint, found=window, remedy="Exchange or correct them.")
+        yield Problem((*key, "window"), constraint, window, "Exchange or correct them.")
     if (observations.trials is None) != (observations.trial is None):
         name, other = ("trial", "trials") if observations.trial is None else ("trials", "trial")
         remedy = f"Add observations.{name}, or drop observations.{other}."
         constraint = "trials, the column that numbers them, and trial, a number, go together"
-        yield Problem(key=(*key, name), constraint=constraint, found=NOTHING, remedy=remedy)
+        yield Problem((*key, name), constraint, NOTHING, remedy)
     elif observations.trials is not None and observations.field is not None:
         remedy = "Drop it, and give each experiment a file."
-        constraint = "belongs to channels"
-        yield Problem(key=(*key, "trials"), constraint=constraint, found=observations.trials, remedy=remedy)
+        yield Problem((*key, "trials"), "belongs to channels", observations.trials, remedy)
 
 
 def check_noise(observations: ObservationsSection, loss: LossSection) -> Iterator[Problem]:
@@ -57,17 +56,17 @@ def check_noise(observations: ObservationsSection, loss: LossSection) -> Iterato
         if channel.relative and not isinstance(channel.sigma, float):
             constraint = "needs sigma, the noise of a sample of value 0, as a number"
             key: Key = ("observations", "channels", position, "relative")
-            yield Problem(key=key, constraint=constraint, found=channel.relative, remedy="State sigma, or drop it.")
+            yield Problem(key, constraint, channel.relative, "State sigma, or drop it.")
         if channel.sigma == "unknown" and loss.kind != "squares":
             constraint = 'must be a number unless loss.kind is "squares"'
             remedy = "State the noise: robust losses need it to tell outliers."
             key = ("observations", "channels", position, "sigma")
-            yield Problem(key=key, constraint=constraint, found=channel.sigma, remedy=remedy)
+            yield Problem(key, constraint, channel.sigma, remedy)
         if channel.correlation_time == "unknown" and loss.kind != "squares":
             constraint = 'must be a number unless loss.kind is "squares"'
             remedy = "State it, or drop it: the likelihood that it is estimated by is that of a normal noise."
             key = ("observations", "channels", position, "correlation_time")
-            yield Problem(key=key, constraint=constraint, found=channel.correlation_time, remedy=remedy)
+            yield Problem(key, constraint, channel.correlation_time, remedy)
 
 
 def check_lowpass(loss: LossSection, observations: ObservationsSection | None, *, growing: bool) -> Iterator[Problem]:
@@ -79,14 +78,12 @@ def check_lowpass(loss: LossSection, observations: ObservationsSection | None, *
     filters = stages[:-1] if stages[-1] in (0.0, np.inf) else stages
     if not all(0 < low < high for low, high in pairwise((*filters, np.inf))):
         constraint = "must be frequencies that increase; the last one may be 0 or inf, for no filter"
-        yield Problem(key=key, constraint=constraint, found=stages, remedy="Sort them, low ones first.")
+        yield Problem(key, constraint, stages, "Sort them, low ones first.")
     if observations is None or observations.field is None:
-        remedy = "Drop it, or give observations.field."
-        yield Problem(key=key, constraint="needs observations of a whole field", found=stages, remedy=remedy)
+        yield Problem(key, "needs observations of a whole field", stages, "Drop it, or give observations.field.")
     if growing:
         remedy = 'Use optimizer.horizon = "full", or drop this.'
-        constraint = "must not go with a growing horizon, which makes stages of its own"
-        yield Problem(key=key, constraint=constraint, found=stages, remedy=remedy)
+        yield Problem(key, "must not go with a growing horizon, which makes stages of its own", stages, remedy)
 
 
 def check_seen(observations: ObservationsSection, fields: Fields) -> Iterator[Problem]:
@@ -111,8 +108,7 @@ def check_seen(observations: ObservationsSection, fields: Fields) -> Iterator[Pr
         index = component_index(channel.node, channel.axis, shape)
         if len(index) != len(shape):
             constraint = f"must be the indices of a component of {channel.field}, which has the shape {list(shape)}"
-            remedy = "Give as many indices as it has axes."
-            yield Problem(key=(*key, "node"), constraint=constraint, found=channel.node, remedy=remedy)
+            yield Problem((*key, "node"), constraint, channel.node, "Give as many indices as it has axes.")
             continue
         for place, (at, size) in enumerate(zip(index, shape, strict=True)):
             is_axis = place == len(shape) - 1 and len(shape) > np.size(channel.node)
@@ -124,21 +120,19 @@ def _check_place(key: Key, channel: ChannelSection, fields: Fields) -> Iterator[
     place, markers = channel.place, fields.places()
     if place is None or markers is None:
         if place is not None:
-            yield Problem(
-                key=(*key, "place"), constraint="needs bodies", found=place, remedy="Drop it, and name a node."
-            )
+            yield Problem((*key, "place"), "needs bodies", place, "Drop it, and name a node.")
         return
     if channel.field not in DERIVED:
         constraint = 'belongs to the field "marker" or "acceleration"'
-        yield Problem(key=(*key, "place"), constraint=constraint, found=place, remedy="Name one of these, or drop it.")
+        yield Problem((*key, "place"), constraint, place, "Name one of these, or drop it.")
     elif not markers.place_sizes:
         constraint = "needs bodies that turn, or links; these bodies are points"
-        yield Problem(key=(*key, "place"), constraint=constraint, found=place, remedy="Drop it, and name a node.")
+        yield Problem((*key, "place"), constraint, place, "Drop it, and name a node.")
     elif len(place) not in markers.place_sizes:
         sizes = " or ".join(map(str, markers.place_sizes))
         plural = "" if sizes == "1" else "s"
         constraint = f"must be {sizes} coordinate{plural} in the frame of the body or link [m]"
-        yield Problem(key=(*key, "place"), constraint=constraint, found=place, remedy=f"Give a list of {sizes}.")
+        yield Problem((*key, "place"), constraint, place, f"Give a list of {sizes}.")
 
 
 def _check_pair(key: Key, channel: ChannelSection, shape: tuple[int, ...]) -> Iterator[Problem]:
@@ -146,16 +140,16 @@ def _check_pair(key: Key, channel: ChannelSection, shape: tuple[int, ...]) -> It
     if len(shape) not in (1, 2) or not isinstance(channel.node, int):
         constraint = f"of the kind {channel.kind} needs a number or a vector of each node"
         found = Words(f"{channel.field} of the shape {list(shape)}")
-        yield Problem(key=(*key, "field"), constraint=constraint, found=found, remedy="Name another field or kind.")
+        yield Problem((*key, "field"), constraint, found, "Name another field or kind.")
         return
     if channel.to is None:
         constraint = f"of the kind {channel.kind} needs the other node"
-        yield Problem(key=(*key, "to"), constraint=constraint, found=NOTHING, remedy="Add to, the index of a node.")
+        yield Problem((*key, "to"), constraint, NOTHING, "Add to, the index of a node.")
     for name in ("node", "to"):
         if (node := getattr(channel, name)) is not None:
             yield from check_index((*key, name), node, "node", shape[0])
     if channel.point is not None:
-        yield Problem(key=(*key, "point"), constraint="has no meaning here", found=channel.point, remedy="Drop it.")
+        yield Problem((*key, "point"), "has no meaning here", channel.point, "Drop it.")
     if len(shape) == 2:
         yield from check_index((*key, "axis"), channel.axis, "axis", shape[1])
 
@@ -167,19 +161,19 @@ def _check_geometry(
     if len(shape) != 2 or not isinstance(channel.node, int) or (channel.kind != "distance" and shape[1] < 2):
         constraint = f"of the kind {channel.kind} needs a vector of each node, in the plane or in space"
         found = Words(f"{channel.field} of the shape {list(shape)}")
-        yield Problem(key=(*key, "field"), constraint=constraint, found=found, remedy="Name another field or kind.")
+        yield Problem((*key, "field"), constraint, found, "Name another field or kind.")
         return
     for name in ("node", "to"):
         if (node := getattr(channel, name)) is not None:
             yield from check_index((*key, name), node, "node", shape[0])
     if channel.point is not None and (channel.to is not None or len(channel.point) != shape[1]):
         constraint, remedy = f"must be {shape[1]} numbers, in place of a node", "Correct it, or drop to or point."
-        yield Problem(key=(*key, "point"), constraint=constraint, found=channel.point, remedy=remedy)
+        yield Problem((*key, "point"), constraint, channel.point, remedy)
     if channel.kind != "pixel":
         return
     if camera is None:
         remedy = "Add [observations.camera] with scale, rotation and origin."
-        yield Problem(key=key, constraint="a pixel needs a camera", found=NOTHING, remedy=remedy)
+        yield Problem(key, "a pixel needs a camera", NOTHING, remedy)
     else:
         yield from _check_camera(camera, 3 if camera.kind == "pinhole" else shape[1])
     yield from check_index((*key, "axis"), channel.axis, "axis", 2)
@@ -193,10 +187,10 @@ def _check_camera(camera: CameraSection, dim: int) -> Iterator[Problem]:
         constraint = "must be an angle" if dim == 2 else "must be three angles"
         reason = "A pinhole camera is in space" if camera.kind == "pinhole" else f"Positions have {dim} components"
         remedy = f"{reason}: give {'one number' if dim == 2 else 'a list of 3'}."
-        yield Problem(key=(*key, "rotation"), constraint=constraint, found=turns, remedy=remedy)
+        yield Problem((*key, "rotation"), constraint, turns, remedy)
     elif turns is None and camera.kind == "orthographic" and dim == 3:
         remedy = "Add observations.camera.rotation, a list of 3."
-        yield Problem(key=(*key, "rotation"), constraint="must be three angles", found=NOTHING, remedy=remedy)
+        yield Problem((*key, "rotation"), "must be three angles", NOTHING, remedy)
 
 
 def _check_kind(camera: CameraSection) -> Iterator[Problem]:
@@ -206,23 +200,12 @@ def _check_kind(camera: CameraSection) -> Iterator[Problem]:
     for name in ("scale", "focal", "position"):
         given = getattr(camera, name)
         if given is None and camera.kind == "pinhole" and name in own["pinhole"]:
-            constraint, remedy = "a pinhole camera needs it", f"Add observations.camera.{name}."
-            yield Problem(key=(*key, name), constraint=constraint, found=NOTHING, remedy=remedy)
+            yield Problem((*key, name), "a pinhole camera needs it", NOTHING, f"Add observations.camera.{name}.")
         elif given is not None and name not in own[camera.kind]:
             constraint = f"belongs to the other kind of camera; this one is {camera.kind}"
-            remedy = "Drop it, or change observations.camera.kind."
-            yield Problem(key=(*key, name), constraint=constraint, found=given, remedy=remedy)
-
-
-def check_index(key: Key, index: int, what: str, count: int) -> Iterator[Problem]:
-    """Check that a node, or an axis, of this index exists."""
-    if index >= count:
-        constraint = f"must be the index of one of {count} {'axes' if what == 'axis' else what + 's'}, counted from 0"
-        remedy = f"Give an index from 0 to {count - 1}."
-        yield Problem(key=key, constraint=constraint, found=index, remedy=remedy)
+            yield Problem((*key, name), constraint, given, "Drop it, or change observations.camera.kind.")
 
 
 def unknown_field(key: Key, field: str, fields: Fields, *, also: Iterable[str] = ()) -> Problem:
     """Report a name that is no field of the state, and none of `also`."""
-    remedy = did_you_mean(field, [*fields.state, *also])
-    return Problem(key=key, constraint="must be a component of the state", found=field, remedy=remedy)
+    return Problem(key, "must be a component of the state", field, did_you_mean(field, [*fields.state, *also]))

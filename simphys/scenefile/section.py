@@ -65,7 +65,7 @@ class Words(str):
 NOTHING = Words("nothing")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Problem:
     """One problem of a scene, by its key; the line in the file is found later."""
 

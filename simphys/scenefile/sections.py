@@ -6,7 +6,7 @@ import functools
 import math
 import sys
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -160,7 +160,7 @@ class Config(Section):
     output: OutputSection = OutputSection()
 
     @classmethod
-    def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
+    def find_problems(cls, sections: Mapping[str, Any]) -> Iterable[Problem]:
         """Find the problems within and between the simulator's sections. A section that is itself invalid is absent."""
         return []
 
@@ -205,8 +205,10 @@ class Config(Section):
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         """Raise InputError if no sound motion starts with these values; the error names the largest stable time step.
 
-        By default, the limits of the time step that the model names decide (`Model.step_limits`).
+        By default, parameters must be physical (`Model.check_params`), and the limits of the time step that the model
+        names decide (`Model.step_limits`).
         """
+        model.check_params(params.arrays())
         require_stable_step(model, params, state)
 
     def first_state(self, model: Any, params: Any, state: Any) -> Any:

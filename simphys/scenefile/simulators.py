@@ -24,18 +24,18 @@ GROUP = "simphys.simulators"
 """Entry point group of other packages' simulators."""
 _HOME = "simphys.simulators"
 SIMULATORS = {
-    "mass_spring": f"{_HOME}.mass_spring.config:MassSpringConfig",
-    "charges": f"{_HOME}.charges.config:ChargesConfig",
-    "billiards": f"{_HOME}.billiards.config:BilliardsConfig",
-    "heat": f"{_HOME}.heat.config:HeatConfig",
-    "molecular": f"{_HOME}.molecular.config:MolecularConfig",
-    "mpm": f"{_HOME}.mpm.config:MPMConfig",
-    "smoke": f"{_HOME}.smoke.config:SmokeConfig",
-    "wave": f"{_HOME}.wave.config:WaveConfig",
-    "sph": f"{_HOME}.sph.config:SPHConfig",
-    "elastic": f"{_HOME}.elastic.config:ElasticConfig",
-    "shallow_water": f"{_HOME}.wave.shallow.config:ShallowConfig",
-    "pendulum": f"{_HOME}.pendulum.config:PendulumConfig",
+    "mass_spring": f"{_HOME}.mass_spring.scene:MassSpringConfig",
+    "charges": f"{_HOME}.charges.scene:ChargesConfig",
+    "billiards": f"{_HOME}.billiards.scene:BilliardsConfig",
+    "heat": f"{_HOME}.heat.scene:HeatConfig",
+    "molecular": f"{_HOME}.molecular.scene:MolecularConfig",
+    "mpm": f"{_HOME}.mpm.scene:MPMConfig",
+    "smoke": f"{_HOME}.smoke.scene:SmokeConfig",
+    "wave": f"{_HOME}.wave.scene:WaveConfig",
+    "sph": f"{_HOME}.sph.scene:SPHConfig",
+    "elastic": f"{_HOME}.elastic.scene:ElasticConfig",
+    "shallow_water": f"{_HOME}.wave.shallow.scene:ShallowConfig",
+    "pendulum": f"{_HOME}.pendulum.scene:PendulumConfig",
     "rigid": f"{_HOME}.rigid.config:RigidConfig",
 }
 """The Config of each simulator of this package, as "module:class"; imported when a scene names it."""
@@ -68,7 +68,7 @@ def find_config(name: object) -> type[Config] | Problem:
 
 
 def _unknown(found: object, remedy: str) -> Problem:
-    return Problem(key=("simulator", "name"), constraint="must name a simulator", found=found, remedy=remedy)
+    return Problem(("simulator", "name"), "must name a simulator", found, remedy)
 
 
 @functools.cache

@@ -29,10 +29,10 @@ def find_size_problems(sections: Mapping[str, Any], sizes: Sizes) -> list[Proble
     free = measure_free()
     return [
         Problem(
-            key=key,
-            constraint=f"what it counts must fit into the free memory, {format_size(free)}",
-            found=Words(f"{format_size(size)} or more" if size < 1e15 else "more than any machine has"),
-            remedy="Give smaller numbers.",
+            key,
+            f"what it counts must fit into the free memory, {format_size(free)}",
+            Words(f"{format_size(size)} or more" if size < 1e15 else "more than any machine has"),
+            "Give smaller numbers.",
         )
         for key, size in found
         if size > free

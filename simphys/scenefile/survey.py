@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Protocol, TypeVar
 
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.section import Count, Key, Problem, Section, Words
+from simphys.scenefile.control import WaveletSection
+from simphys.scenefile.section import NOTHING, Count, Key, Problem, Section, Words
+from simphys.scenefile.shared import check_axes
 from simphys.simulator import Array
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
@@ -61,7 +63,7 @@ def receiver_position(receivers: ReceiversSection, dim: int) -> Array:
     return np.concatenate([np.array(receivers.position, dtype=float).reshape(-1, dim), *lines])
 
 
-def receiver_keys(receivers: ReceiversSection) -> Iterator[tuple[Key, Sequence[float]]]:
+def receiver_keys(receivers: ReceiversSection) -> Iterator[tuple[Key, list[float]]]:
     """Iterate over the positions that a scene gives for receivers, with their keys."""
     for place, position in enumerate(receivers.position):
         yield ("receivers", "position", place), position
@@ -70,24 +72,33 @@ def receiver_keys(receivers: ReceiversSection) -> Iterator[tuple[Key, Sequence[f
             yield ("receivers", "lines", place, name), getattr(line, name)
 
 
-def check_control(sources: Sequence[InShot], members: int | None, driven: bool) -> Iterator[Problem]:
-    """Check that sources are driven, by as many signals as there are shots.
-
-    `driven` is True if the scene has a control; `members` counts signals of their own, None if shots share them.
-    """
-    count = len(shots(sources))
-    if sources and not driven:
+def check_control(sources: Sequence[InShot], sections: Mapping[str, Any]) -> Iterator[Problem]:
+    """Check that sources are driven, by as many signals as there are shots, or by one that shots share."""
+    count, control = len(shots(sources)), sections.get("control")
+    members = control.members if isinstance(control, WaveletSection) else None
+    if sources and "control" in sections and control is None:
         remedy = 'Add a section [control], such as kind = "wavelet", or drop the sources.'
-        found = Words("no [control] section")
-        yield Problem(key=("sources",), constraint="sources need a control", found=found, remedy=remedy)
+        yield Problem(("sources",), "sources need a control", Words("no [control] section"), remedy)
     elif members is not None and count not in (1, members):
         constraint = f"must have {count} rows, one for each shot"
         remedy = "Give a row for each shot, or one row for all."
-        yield Problem(key=("control", "amplitude"), constraint=constraint, found=Words(f"{members}"), remedy=remedy)
+        yield Problem(("control", "amplitude"), constraint, Words(f"{members}"), remedy)
 
 
-def check_axes(key: Key, value: Sequence[Any], dim: int) -> Iterator[Problem]:
-    """Check that a list has an element for each axis of the grid."""
-    if len(value) != dim:
-        constraint = f"must have {dim} elements, one for each axis of the grid"
-        yield Problem(key=key, constraint=constraint, found=list(value), remedy=f"It has {len(value)}: give {dim}.")
+def check_place(
+    key: Key, position: list[float], bounds: Mapping[str, tuple[float, float]], what: str
+) -> Iterator[Problem]:
+    """Check that a position is within these bounds [m] of the grid, by the names of its axes."""
+    wrong = list(check_axes(key, position, len(bounds)))
+    yield from wrong
+    for axis, (value, (name, (low, high))) in enumerate(zip(position, bounds.items(), strict=False)):
+        if not wrong and not low <= value <= high * (1 + 1e-12):
+            constraint = f"{what} must be inside of the grid, from {low:.6g} to {high:.6g} m along {name}"
+            yield Problem((*key, axis), constraint, value, "Move it, or give more cells.")
+
+
+def check_layer(kinds: Sequence[str], frequency: float | None) -> Iterator[Problem]:
+    """Check that absorbing layers have a frequency."""
+    if "absorbing" in kinds and frequency is None:
+        remedy = "Add it; usually it is the dominant frequency of the sources."
+        yield Problem(("grid", "layer_frequency"), "absorbing layers need a frequency [Hz]", NOTHING, remedy)

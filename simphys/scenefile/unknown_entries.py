@@ -112,10 +112,10 @@ def _problems(key: Key, unknown: UnknownSection, values: Mapping[str, np.ndarray
     if unknown.parameter not in values:
         return [
             Problem(
-                key=(*key, "parameter"),
-                constraint="must name a parameter, a state component or a control",
-                found=unknown.parameter,
-                remedy=did_you_mean(unknown.parameter, list(values)),
+                (*key, "parameter"),
+                "must name a parameter, a state component or a control",
+                unknown.parameter,
+                did_you_mean(unknown.parameter, list(values)),
             )
         ]
     shape = values[unknown.parameter].shape
@@ -130,7 +130,7 @@ def _smooth_problems(key: Key, unknown: UnknownSection, shape: tuple[int, ...]) 
     if unknown.smooth is None or (shape and not unknown.tied):
         return []
     constraint, remedy = "belongs to unknowns with a value for each cell of a field", "Drop it."
-    return [Problem(key=(*key, "smooth"), constraint=constraint, found=unknown.smooth, remedy=remedy)]
+    return [Problem((*key, "smooth"), constraint, unknown.smooth, remedy)]
 
 
 def _entry_problems(key: Key, unknown: UnknownSection, shape: tuple[int, ...]) -> list[Problem]:
@@ -140,13 +140,12 @@ def _entry_problems(key: Key, unknown: UnknownSection, shape: tuple[int, ...]) -
         whole = "tied rows are whole rows of a field with rows"
         found = Words(f"entries inside of rows of {name}" if len(shape) > 1 else f"{name} of the shape {list(shape)}")
         remedy = "Give indices of rows as entries." if len(shape) > 1 else "Use tied = true."
-        return [Problem(key=(*key, "tied"), constraint=whole, found=found, remedy=remedy)]
+        return [Problem((*key, "tied"), whole, found, remedy)]
     if unknown.entries is None:
         return []
     if unknown.entries == [] or not shape:
         constraint = f"{name} is a single number" if not shape else "must not be empty"
-        remedy = f"Leave entries out to take all of {name}."
-        return [Problem(key=(*key, "entries"), constraint=constraint, found=unknown.entries, remedy=remedy)]
+        return [Problem((*key, "entries"), constraint, unknown.entries, f"Leave entries out to take all of {name}.")]
     if isinstance(unknown.entries, Range):
         return _range_problems((*key, "entries"), unknown.entries, f"{name} has the shape {list(shape)}", shape[0])
     if isinstance(unknown.entries, BoxSection):
@@ -158,20 +157,18 @@ def _entry_problems(key: Key, unknown: UnknownSection, shape: tuple[int, ...]) -
         if not fits or any(part >= size for part, size in zip(index, shape, strict=False)):
             whole = f"{name} has the shape {list(shape)}, counted from 0"
             remedy = f"Give indices below {shape[0]}" + (f", or pairs below {list(shape)}." if len(shape) > 1 else ".")
-            problems.append(Problem(key=(*key, "entries", position), constraint=whole, found=entry, remedy=remedy))
+            problems.append(Problem((*key, "entries", position), whole, entry, remedy))
     if not problems and len(set(indices := flat_entries(unknown, shape).tolist())) < len(indices):
         once, remedy = "an entry is listed once", "Take the repeated ones out."
-        problems.append(Problem(key=(*key, "entries"), constraint=once, found=unknown.entries, remedy=remedy))
+        problems.append(Problem((*key, "entries"), once, unknown.entries, remedy))
     return problems
 
 
 def _range_problems(key: Key, rows: Range, whole: str, count: int) -> list[Problem]:
     if rows.last >= count:
-        constraint, remedy = f"{whole}, counted from 0", f"Give an index below {count}."
-        return [Problem(key=(*key, "last"), constraint=constraint, found=rows.last, remedy=remedy)]
+        return [Problem((*key, "last"), f"{whole}, counted from 0", rows.last, f"Give an index below {count}.")]
     if rows.first > rows.last:
-        constraint = f"must not be beyond last = {rows.last}"
-        return [Problem(key=(*key, "first"), constraint=constraint, found=rows.first, remedy="Exchange them.")]
+        return [Problem((*key, "first"), f"must not be beyond last = {rows.last}", rows.first, "Exchange them.")]
     return []
 
 
@@ -179,10 +176,9 @@ def _box_problems(key: Key, box: BoxSection, whole: str, shape: tuple[int, ...])
     for name, corner in (("first", box.first), ("last", box.last)):
         if len(corner) != len(shape) or any(at >= size for at, size in zip(corner, shape, strict=False)):
             remedy = f"Give {len(shape)} indices below {list(shape)}."
-            return [Problem(key=(*key, name), constraint=f"{whole}, counted from 0", found=corner, remedy=remedy)]
+            return [Problem((*key, name), f"{whole}, counted from 0", corner, remedy)]
     if any(first > last for first, last in zip(box.first, box.last, strict=True)):
-        constraint = f"must not be beyond last = {box.last}"
-        return [Problem(key=(*key, "first"), constraint=constraint, found=box.first, remedy="Exchange the corners.")]
+        return [Problem((*key, "first"), f"must not be beyond last = {box.last}", box.first, "Exchange the corners.")]
     return []
 
 
@@ -196,7 +192,7 @@ def _start_problems(key: Key, unknown: UnknownSection, values: Mapping[str, np.n
             between = Words(f"values from {inherited.min():g} to {inherited.max():g} in the scene")
             remedy = f"Give {'one number' if wanted == 1 else f'{wanted} numbers'} as start."
             what = "rows" if unknown.tied == "rows" else "entries"
-            return [Problem(key=key, constraint=f"tied {what} share one start", found=between, remedy=remedy)]
+            return [Problem(key, f"tied {what} share one start", between, remedy)]
         return []
     return _given_problems((*key, "start"), unknown, unknown.start, field.shape)
 
@@ -209,14 +205,12 @@ def _given_problems(
         _given(unknown, given, shape)
     except InputError as error:  # of a file
         found = error.found if isinstance(error.found, str) else str(error.found)
-        constraint = f"{error.constraint} ({error.source})"
-        return [Problem(key=key, constraint=constraint, found=Words(found), remedy=error.remedy)]
+        return [Problem(key, f"{error.constraint} ({error.source})", Words(found), error.remedy)]
     except ValueError:
         wanted = value_count(unknown, shape)
         each = "element of a row" if unknown.tied else "entry"
         constraint = f"must be one number{'' if wanted == 1 else f' or {wanted} numbers, one for each {each}'}"
-        remedy = "Give one number, it serves for all entries."
-        return [Problem(key=key, constraint=constraint, found=given, remedy=remedy)]
+        return [Problem(key, constraint, given, "Give one number, it serves for all entries.")]
     return []
 
 
@@ -228,21 +222,19 @@ def _bound_problems(key: Key, unknown: UnknownSection, values: Mapping[str, np.n
     if not lower < upper:
         remedy = "Write [lower, upper]; inf and -inf leave a side open."
         constraint = "the lower bound must be below the upper one"
-        problems.append(Problem(key=(*key, "bounds"), constraint=constraint, found=unknown.bounds, remedy=remedy))
+        problems.append(Problem((*key, "bounds"), constraint, unknown.bounds, remedy))
     elif not np.all(inside := (start >= lower) & (start <= upper)):
         constraint = f"the bounds [{lower:g}, {upper:g}] must include the start"
         found = Words(f"a start of {start[~inside][0]:g}")
-        remedy = "Widen the bounds or move the start."
-        problems.append(Problem(key=(*key, "bounds"), constraint=constraint, found=found, remedy=remedy))
+        problems.append(Problem((*key, "bounds"), constraint, found, "Widen the bounds or move the start."))
     if unknown.transform == "log":
         remedy = 'Give a positive value, or use transform = "linear".'
         if np.any(start <= 0.0):
             found = Words(f"a start of {start.min():g}")
-            constraint = "the log transform needs a positive start"
-            problems.append(Problem(key=where, constraint=constraint, found=found, remedy=remedy))
+            problems.append(Problem(where, "the log transform needs a positive start", found, remedy))
         if np.isfinite(lower) and lower < 0.0:
             constraint = "the log transform needs bounds that are not negative"
-            problems.append(Problem(key=(*key, "bounds"), constraint=constraint, found=unknown.bounds, remedy=remedy))
+            problems.append(Problem((*key, "bounds"), constraint, unknown.bounds, remedy))
     return problems
 
 
@@ -258,7 +250,6 @@ def _shared(
     for entry in entries[owner[entries] >= 0][:1].tolist():
         index = [int(part) for part in np.unravel_index(entry, shape)] if shape else []
         found = Words(f"{unknown.parameter} {index}, which is unknown in '{labels[owner[entry]]}' as well")
-        remedy = "Take it out of one of them."
-        return [Problem(key=(*key, "entries"), constraint="an entry is unknown once", found=found, remedy=remedy)]
+        return [Problem((*key, "entries"), "an entry is unknown once", found, "Take it out of one of them.")]
     owner[entries] = labels.index(str(key[-1]))
     return []

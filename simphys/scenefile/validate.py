@@ -68,7 +68,7 @@ def find_broken_texts(data: Any, key: Key = ()) -> Iterator[Problem]:
         for place, value in enumerate(data):
             yield from find_broken_texts(value, (*key, place))
     elif isinstance(data, str) and "/" not in data and key != ("output", "folder") and not _is_text(data):
-        yield Problem(key=key, constraint="must be text", found=ascii(data), remedy="Write it in UTF-8.")
+        yield Problem(key, "must be text", ascii(data), "Write it in UTF-8.")
 
 
 def _is_text(value: str) -> bool:
@@ -115,7 +115,7 @@ def _problems(error: ValidationError, model: type[BaseModel], name: str, data: M
         texts = list(dict.fromkeys(at_key.ranges or at_key.types))
         is_number = isinstance(found, (int, float)) and any("number" in text or "least" in text for text in texts)
         remedy = did_you_mean(str(found), options) if options and not is_number else _remedy(found, texts)
-        problems.append(Problem(key=key, constraint=f"must be {' or '.join(texts)}", found=found, remedy=remedy))
+        problems.append(Problem(key, f"must be {' or '.join(texts)}", found, remedy))
     return problems
 
 
@@ -145,12 +145,12 @@ def _options(context: Mapping[str, Any]) -> list[str]:
 
 def _missing(key: Key) -> Problem:
     what = "section" if len(key) == 1 else "key"
-    return Problem(key=key, constraint=f"this {what} is required", found=NOTHING, remedy=f"Add {dotted(key)}.")
+    return Problem(key, f"this {what} is required", NOTHING, f"Add {dotted(key)}.")
 
 
 def _unknown_key(key: Key, found: object, known: list[str]) -> Problem:
     what = "section" if len(key) == 1 else "key"
-    return Problem(key=key, constraint=f"unknown {what}", found=found, remedy=did_you_mean(str(key[-1]), known))
+    return Problem(key, f"unknown {what}", found, did_you_mean(str(key[-1]), known))
 
 
 def _follow(location: Key, data: Any, *, keep_last: bool) -> tuple[Key, object]:

@@ -269,9 +269,13 @@ class Model(metaclass=ModelType):
 
     def step(self, params: Any, state: Any, control: Tensor | None = None) -> Any:
         """Advance a state by the nested step: one node of the graph for each sub-step."""
-        self._bound.check(params.arrays())
+        self.check_params(params.arrays())
         self.check_state(state.arrays())
         return self._bound.step(self, params, state, control)
+
+    def check_params(self, params: Arrays) -> None:
+        """Raise UnphysicalValue for parameters, each of its own shape or batched, that no engine should see."""
+        self._bound.check(params)
 
     def check_state(self, state: Arrays) -> None:
         """Raise UnphysicalValue for a state, with a batch axis or without, that no step should see."""
@@ -298,7 +302,7 @@ class Model(metaclass=ModelType):
         wanted. `deterministic`: results do not depend on the number of threads. `tangents` of parameters and of
         "control", by name, are used by `push`.
         """
-        self._bound.check(params)
+        self.check_params(params)
         return self._bound.engine(
             self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
         )

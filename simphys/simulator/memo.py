@@ -5,6 +5,10 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from simphys.autograd import runtime
+
+from .arrays import Array
+
 _tables: dict[int, dict[Any, Any]] = {}
 """Tables by the identity of their objects."""
 
@@ -19,3 +23,9 @@ def memo(owner: Any) -> dict[Any, Any]:
         _tables[key] = {}
         weakref.finalize(owner, _tables.pop, key, None)
     return _tables[key]
+
+
+def cast(owner: Any, name: str, values: Array) -> Array:
+    """Bring numbers of an object to the precision in force, once for each name."""
+    found: Array = memo(owner).setdefault(("cast", name, runtime.real_dtype()), values.astype(runtime.real_dtype()))
+    return found

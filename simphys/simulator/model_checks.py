@@ -6,7 +6,7 @@ Numbers of NumPy become those of Python, and lists become tuples or arrays: kern
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -93,19 +93,64 @@ def require_not_negative_fields(model: Any, **units: str) -> None:
         _set(model, name, read_positive(_name(model, name), getattr(model, name), unit, zero=True))
 
 
-def require_grid(model: Any) -> None:
-    """Make `cells` a tuple of ints, at least 1 each, and `spacing` a float, positive and finite. Errors: InputError."""
+def require_choices(model: Any, **known: Sequence[Any]) -> None:
+    """Raise InputError unless each of the fields named has one of its known values."""
+    for name, values in known.items():
+        if getattr(model, name) not in values:
+            constraint = f"must be one of {tuple(values)}"
+            raise InputError(_name(model, name), constraint, getattr(model, name), "Choose one of these.")
+
+
+def require_dimensions(model: Any, field: str, count: int, *allowed: int) -> None:
+    """Raise InputError, naming a field, unless space has one of these numbers of dimensions."""
+    if allowed and count not in allowed:
+        constraint = f"space has {', '.join(map(str, allowed[:-1]))} or {allowed[-1]} dimensions"
+        raise InputError(_name(model, field), constraint, count, "Choose one of these.")
+
+
+def require_grid(model: Any, *dimensions: int) -> None:
+    """Make `cells` a tuple of ints, at least 1 each, and `spacing` a float, positive and finite. Errors: InputError.
+
+    Space has one of these numbers of dimensions, or any.
+    """
     _set(model, "cells", read_counts(_name(model, "cells"), model.cells, least=1))
     require_positive_fields(model, spacing="m")
+    require_dimensions(model, "cells", len(model.cells), *dimensions)
+
+
+def require_sides(model: Any, field: str, kinds: Sequence[str], default: str) -> None:
+    """Make a field the kind of each side of the grid, by default the same for all. Errors: InputError.
+
+    Sides of the kind "periodic" are so in pairs.
+    """
+    count, name = 2 * len(model.cells), _name(model, field)
+    _set(model, field, getattr(model, field) or (default,) * count)
+    given = getattr(model, field)
+    if len(given) != count or not set(given) <= set(kinds):
+        constraint = f"must hold {count} of {tuple(kinds)}, one for each side x-, x+, ..."
+        raise InputError(name, constraint, list(given), "Name one for each side.")
+    for pair in zip(given[::2], given[1::2], strict=True):
+        if pair.count("periodic") == 1:
+            remedy = "Make both sides periodic, or neither."
+            raise InputError(name, "opposite sides are periodic together", list(pair), remedy)
+
+
+def require_layers(model: Any, kinds: Sequence[str]) -> None:
+    """Raise InputError for absorbing layers without a width, a speed or a frequency."""
+    found = {"width": model.layer, "speed": model.layer_speed, "frequency": model.layer_frequency}
+    if "absorbing" in kinds and not min(found.values()) > 0:
+        source, constraint = f"{type(model).__name__}, absorbing layers", "width, speed and frequency are positive"
+        raise InputError(source, constraint, found, "Give all three.")
 
 
 def require_box(model: Any) -> None:
-    """Make `box` a tuple of floats, positive each, or inf for an open axis. Errors: InputError."""
+    """Make `box` a tuple of 2 or 3 floats, positive each, or inf for an open axis. Errors: InputError."""
     source, given = _name(model, "box"), model.box
     known = isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim == 1)
     if not known or not all([length == math.inf or is_length(length) for length in given]):
         raise InputError(source, "a positive length [m] for each axis, or inf", given, "Give one for each axis.")
     _set(model, "box", tuple([float(length) for length in given]))
+    require_dimensions(model, "box", len(given), 2, 3)
 
 
 def read_whole_numbers(source: str, values: Any) -> Array:

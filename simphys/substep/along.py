@@ -147,14 +147,14 @@ class SumsAlong(GridPattern):
     # --- the three passes
 
     def forward(self, op: Op, scope: Scope) -> None:
-        self._append_sums(op, scope, [n for n, v in op.inputs.items() if not scope.is_zero(_array(v))], "value")
+        self._append_sums(op, scope, [name for name in op.inputs if not scope.is_zero(op.array(name))], "value")
 
     def tangent(self, op: Op, scope: Scope) -> None:
         self._append_sums(op, scope, [n for n, v in op.inputs.items() if scope.moves(v)], "tangent")
 
     def _append_sums(self, op: Op, scope: Scope, names: Sequence[str], kind: Literal["value", "tangent"]) -> None:
         target = self.write_result(op, scope, op.outputs[0], kind)
-        slots = {name: Slot(kind, _array(op.inputs[name])) for name in names}
+        slots = {name: Slot(kind, op.array(name)) for name in names}
 
         def emit(site: Site) -> None:
             terms = [self._add_up(site, op, scope, name, slot, transposed=False) for name, slot in slots.items()]
@@ -171,7 +171,7 @@ class SumsAlong(GridPattern):
 
     def _append_adjoint(self, op: Op, scope: Scope, name: str, given: Slot) -> None:
         view = op.views[name]
-        target = write_own(adjoint_slot(_array(op.inputs[name])), view, scope)
+        target = write_own(adjoint_slot(op.array(name)), view, scope)
 
         def emit(site: Site) -> None:
             target.write(site, _join([self._add_up(site, op, scope, name, given, transposed=True)]))
@@ -196,8 +196,7 @@ class SumsAlong(GridPattern):
         axis, here, there = self.terms[name].axis, op.domain.grid, op.views[name].domain.grid
         view, band = op.views[name], tables.band
         if transposed:
-            assert op.outputs[0].view is not None, "made with the sub-step"
-            here, there, view = there, here, op.outputs[0].view
+            here, there, view = there, here, op.outputs[0].elements
         if site.row and axis == len(here) - 1:
             line = f" + {site.row} // {here[axis]} * {there[axis] - here[axis]}" if here != there else ""
             begin = site.once(f"{site.index} {band.offset:+d}{line}")
@@ -226,11 +225,6 @@ class _Tables(NamedTuple):
 def _tabulate(matrix: Array) -> _Tables:
     band = find_band(matrix)
     return _Tables(band, band.first.astype(np.int32), band.weights.reshape(-1).astype(runtime.real_dtype()))
-
-
-def _array(value: Any) -> Value:
-    assert isinstance(value, Value), "an array"
-    return value
 
 
 def _join(terms: Sequence[str]) -> str:

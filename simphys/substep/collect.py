@@ -68,12 +68,11 @@ class Collect(Pattern):
 
     def _append_sums(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
         (result,) = op.outputs
-        assert result.view is not None, "made with the sub-step"
         for name, source in self.sources.items():
             slot, view = self._slot(op, name, kind), op.views[name]
             moves = kind == "value" or scope.moves(slot.value)
             ends = Ends("+", source.by, self.has_gaps(op, source.by))
-            target = write_ends(op, scope, Slot(kind, result), result.view, ends)
+            target = write_ends(op, scope, Slot(kind, result), result.elements, ends)
 
             def emit(site: Site, slot: Slot = slot, view: View = view, to: Any = target, moves: bool = moves) -> None:
                 to.write(site, site.load(slot, view) if moves else zero_element(view.element))
@@ -87,8 +86,7 @@ class Collect(Pattern):
             target.finish()
 
     def adjoint(self, op: Op, scope: Scope) -> None:
-        given, view = Slot("adjoint", op.outputs[0]), op.outputs[0].view
-        assert view is not None, "made with the sub-step"
+        given, view = Slot("adjoint", op.outputs[0]), op.outputs[0].elements
         for name, source in self.sources.items():
             slot = self._slot(op, name, "adjoint")
             if not scope.wants(slot.value):
@@ -107,6 +105,4 @@ class Collect(Pattern):
         return by in op.variant if isinstance(op.variant, tuple) else True
 
     def _slot(self, op: Op, name: str, kind: Any) -> Slot:
-        value = op.inputs[name]
-        assert isinstance(value, Value), "an array"
-        return Slot(kind, value)
+        return Slot(kind, op.array(name))

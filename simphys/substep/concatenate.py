@@ -83,8 +83,7 @@ class Concatenate(Pattern):
         self._copy(op, scope, "tangent")
 
     def adjoint(self, op: Op, scope: Scope) -> None:
-        source, view = Slot("adjoint", op.outputs[0]), op.outputs[0].view
-        assert view is not None, "made with the sub-step"
+        source, view = Slot("adjoint", op.outputs[0]), op.outputs[0].elements
         for piece in self._pieces(op):
             if scope.wants(piece.value):
                 self._append_adjoint(piece, source, view, scope)
@@ -100,8 +99,7 @@ class Concatenate(Pattern):
         scope.add(Action(piece.view.domain, emit, reads, {target.slot: "own"}))
 
     def _copy(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
-        target, view = Slot(kind, op.outputs[0]), op.outputs[0].view
-        assert view is not None, "made with the sub-step"
+        target, view = Slot(kind, op.outputs[0]), op.outputs[0].elements
         scope.started.add(target)
         together: dict[Domain, list[Piece]] = {}
         for piece in self._pieces(op):
@@ -127,9 +125,7 @@ class Concatenate(Pattern):
         for group in self.groups:
             counts = [op.views[name].components for name in group]
             for number, name in enumerate(group):
-                value = op.inputs[name]
-                assert isinstance(value, Value), "an array"
-                yield Piece(value, op.views[name], begin + sum(counts[:number]), sum(counts))
+                yield Piece(op.array(name), op.views[name], begin + sum(counts[:number]), sum(counts))
             begin += sum(counts) * op.views[group[0]].domain.size
 
 

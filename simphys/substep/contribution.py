@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from .action import Access, Action, Kind, Site, Slot, size_name, zero_element
-from .program import WHOLE, Domain, Op, Value, View
+from .program import WHOLE, Domain, Op, View
 from .scope import Scope, adjoint_slot, hidden, reduce
 
 
@@ -104,8 +104,7 @@ def gather(op: Op, scope: Scope, work: Slot, parts: View, target: Slot, view: Vi
 
 def add_own_adjoint(op: Op, name: str, scope: Scope) -> Contribution:
     """Add to the adjoint of an array of the loop's own index set, or of one that all elements share."""
-    value, view = op.inputs[name], op.views[name]
-    assert isinstance(value, Value), "numbers have no adjoint"
+    value, view = op.array(name), op.views[name]
     if view.domain == op.domain:
         return write_own(adjoint_slot(value), view, scope)
     if scope.parts is not None and op.domain.grid:
@@ -127,8 +126,7 @@ def add_entry_adjoint(op: Op, name: str, scope: Scope, entry: int) -> Contributi
     """Add to the adjoint of one entry of an array, which all elements of the loop read."""
     if scope.parts is not None and op.domain.grid:
         return _sum_parts(op, name, scope, scope.parts, entry)
-    value, view = op.inputs[name], op.views[name]
-    assert isinstance(value, Value), "numbers have no adjoint"
+    value, view = op.array(name), op.views[name]
     parts = View(op.domain, view.element)
     work = Slot("adjoint", hidden(f"{op.outputs[0].name}_to_{value.name}", op.domain, parts))
     return write_own(work, parts, scope, lambda: _add_parts(op, name, scope, work, parts, entry))
@@ -136,8 +134,7 @@ def add_entry_adjoint(op: Op, name: str, scope: Scope, entry: int) -> Contributi
 
 def _sum_parts(op: Op, name: str, scope: Scope, domain: Domain, entry: int | None = None) -> Contribution:
     """Add up each part of a loop over a grid by itself, and then add these to an adjoint, or to an entry of it."""
-    value, view = op.inputs[name], op.views[name]
-    assert isinstance(value, Value), "numbers have no adjoint"
+    value, view = op.array(name), op.views[name]
     parts = View(domain, view.element)
     work = Slot("adjoint", hidden(f"{op.outputs[0].name}_to_{value.name}", domain, parts))
 
@@ -149,8 +146,7 @@ def _sum_parts(op: Op, name: str, scope: Scope, domain: Domain, entry: int | Non
 
 def _add_parts(op: Op, name: str, scope: Scope, work: Slot, parts: View, entry: int | None) -> None:
     """Append the action that adds up parts into an adjoint, or into an entry of it."""
-    value, view = op.inputs[name], op.views[name]
-    assert isinstance(value, Value), "numbers have no adjoint"
+    value, view = op.array(name), op.views[name]
     target = adjoint_slot(value)
     if entry is None:
         adds = scope.begin(target, view, "own")

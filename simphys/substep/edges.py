@@ -14,7 +14,7 @@ from .action import Access, Site, Slot
 from .contribution import Contribution, Ends, write_ends
 from .function import declare
 from .loops import LoopPattern
-from .pattern import Source
+from .pattern import Source, name_sources
 from .program import Domain, Op, Value, View
 from .scope import Scope, adjoint_slot
 
@@ -48,10 +48,7 @@ def edges(
 
     Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
     """
-    sources = {p: Source("between", name) for p, name in between.items()}
-    sources |= {p: Source("own", name) for p, name in (own or {}).items()}
-    sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
-    sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
+    sources = name_sources(between=between, own=own, shared=shared, constant=constant)
     results = {onto: next(iter(between))}
     return declare(Edges(func, sources, results=results, over=over, nodes=nodes, unread=unread or {}))
 
@@ -115,15 +112,12 @@ class Edges(LoopPattern):
         return self._difference(site, op, scope, Slot("adjoint", value), value.view, "+")
 
     def write_result(self, op: Op, scope: Scope, value: Value, kind: Literal["value", "tangent"]) -> Contribution:
-        assert value.view is not None
-        return write_ends(op, scope, Slot(kind, value), value.view, Ends("+-", ENDS))
+        return write_ends(op, scope, Slot(kind, value), value.elements, Ends("+-", ENDS))
 
     def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
-        value = op.inputs[name]
         if self.sources[name].kind != "between":
             return super().add_adjoint(op, scope, name)
-        assert isinstance(value, Value)
-        return write_ends(op, scope, adjoint_slot(value), op.views[name], Ends("-+", ENDS))
+        return write_ends(op, scope, adjoint_slot(op.array(name)), op.views[name], Ends("-+", ENDS))
 
     def _difference(self, site: Site, op: Op, scope: Scope, slot: Slot, view: View, sign: str) -> str:
         """Load the element at one end less that at the other: b - a for the sign "-" of a, a - b for "+"."""

@@ -20,7 +20,7 @@ from .action import Access, Site, Slot, zero_element
 from .contribution import Contribution
 from .function import declare
 from .grid import CELLS, GridPattern
-from .pattern import Source
+from .pattern import Source, name_sources
 from .program import WHOLE, Domain, Op, Value, View
 from .relation import cached
 from .scope import Scope
@@ -56,11 +56,8 @@ def faces(
     Sides without a neighbour are closed: nothing flows. `sides` declares what flows through open ones.
     Returns a Function, to be applied to the model and the arrays, each once, in the order of the parameters.
     """
-    sources = {p: Source("between", name) for p, name in (between or {}).items()}
-    for (low, high), name in (pairs or {}).items():
-        sources |= {low: Source("lower", name), high: Source("upper", name)}
-    sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
-    sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
+    lower, upper = ({ends[side]: name for ends, name in (pairs or {}).items()} for side in (0, 1))
+    sources = name_sources(between=between, lower=lower, upper=upper, shared=shared, constant=constant)
     return declare(Faces(func, sources, onto=onto, periodic=periodic))
 
 
@@ -143,8 +140,7 @@ class Faces(GridPattern):
         self._append(op, scope, emit, found, [target])
 
     def adjoint(self, op: Op, scope: Scope) -> None:
-        rule: Rule | None = self.element.adjoint
-        assert rule is not None, "checked when declared"
+        rule = self.adjoint_rule
         wanted = self.wanted_adjoints(op, scope)
         inputs = rule.reads(tuple([name in wanted for name in self.varying])) & op.inputs.keys()
         targets = self._make_targets(op, scope, wanted)

@@ -8,11 +8,11 @@ from typing import Any, Literal
 from .action import Access, Site, Slot, zero_element
 from .contribution import write_own
 from .function import declare
-from .pattern import Source
-from .program import Op, Value
+from .pattern import name_sources
+from .program import Op
 from .scatter import scatter
 from .scope import Scope, adjoint_slot
-from .splines import Result, SplinePattern, dot_product, element_view, spline_sources
+from .splines import Result, SplinePattern, dot_product
 from .stencil_text import Stencil
 
 
@@ -31,9 +31,7 @@ def from_grid(
 
     - `nodes`: arrays of the nodes, [*cells, ...]. For the others, and for what is returned, see `to_grid`.
     """
-    sources = spline_sources(offset, own or {}, shared, constant) | {
-        p: Source("nodes", name) for p, name in nodes.items()
-    }
+    sources = name_sources(offset=offset, own=own, nodes=nodes, shared=shared, constant=constant)
     return declare(FromGrid(func, sources, results=results, over=over))
 
 
@@ -47,7 +45,7 @@ class FromGrid(SplinePattern):
         self._gather(op, scope, "tangent", self._tangent_reads(op, scope)[2])
 
     def _gather(self, op: Op, scope: Scope, kind: Literal["value", "tangent"], reads: Mapping[Slot, Access]) -> None:
-        targets = [write_own(Slot(kind, value), element_view(value), scope) for value in op.outputs]
+        targets = [write_own(Slot(kind, value), value.elements, scope) for value in op.outputs]
         names, moving = frozenset(self.element.inputs), frozenset[str]()
         grids, is_linear = self._grids(), all(self.element.forward.linear(self._grids()))
         if kind == "tangent":
@@ -56,7 +54,7 @@ class FromGrid(SplinePattern):
         def emit(site: Site) -> None:
             values = self._values(site, op, scope, names, "value")
             moves = self._values(site, op, scope, moving, "tangent") if moving else {}
-            totals = [site.assign("total", zero_element(element_view(value).element)) for value in op.outputs]
+            totals = [site.assign("total", zero_element(value.elements.element)) for value in op.outputs]
             slopes = kind == "tangent"
             with self.each_node(site, op, scope, offset=self.load_position(site, op), slopes=slopes) as stencil:
                 for node in stencil.nodes:
@@ -98,8 +96,8 @@ class FromGrid(SplinePattern):
     def _load_adjoints(self, site: Site, op: Op, scope: Scope) -> list[str]:
         found = []
         for value in op.outputs:
-            zero = zero_element(element_view(value).element)
-            found.append(site.load(Slot("adjoint", value), element_view(value)) if scope.has_adjoint(value) else zero)
+            zero = zero_element(value.elements.element)
+            found.append(site.load(Slot("adjoint", value), value.elements) if scope.has_adjoint(value) else zero)
         return found
 
     def _sum_adjoints(self, op: Op, scope: Scope, wanted: Sequence[str], reads: Mapping[Slot, Access]) -> None:
@@ -108,8 +106,7 @@ class FromGrid(SplinePattern):
         Results of the adjoint that do not depend on the offset, and are linear in the values of nodes or do not depend
         on these either, follow from the weighted sum of these values. The weights add up to 1.
         """
-        rule = self.element.adjoint
-        assert rule is not None, "checked when declared"
+        rule = self.adjoint_rule
         targets = {name: self._own_target(op, name, scope) for name in wanted}
         used = rule.reads(tuple([name in wanted for name in self.varying])) & op.inputs.keys()
         by_weight = self.offset in wanted
@@ -141,7 +138,7 @@ class FromGrid(SplinePattern):
                     elif by_weight:
                         fields = self._call_at(site, self.element.forward, scope, here)
                         pairs = zip(op.outputs, adjoints, fields, strict=True)
-                        terms = [dot_product(element_view(v), a, f) for v, a, f in pairs if scope.has_adjoint(v)]
+                        terms = [dot_product(v.elements, a, f) for v, a, f in pairs if scope.has_adjoint(v)]
                         site.line(f"{totals[self.offset]} += ({' + '.join(terms)}) * {stencil.slope}")
             if once:
                 here = {**values, **sums, self.offset: self.zero(op, self.offset)}
@@ -160,8 +157,7 @@ class FromGrid(SplinePattern):
         reads: Mapping[Slot, Access],
     ) -> None:
         """Append the loop over particles that adds to the adjoints of arrays of the nodes."""
-        rule = self.element.adjoint
-        assert rule is not None, "checked when declared"
+        rule = self.adjoint_rule
         names = rule.reads(tuple([name in nodes for name in self.varying])) & frozenset(self.element.inputs)
         values: dict[str, str] = {}
         adjoints: list[str] = []
@@ -176,9 +172,5 @@ class FromGrid(SplinePattern):
             found = dict(zip(self.varying, self._call_at(site, rule, scope, here, adjoints), strict=True))
             return [f"{stencil.weight} * {found[name]}" for name in nodes]
 
-        targets = {}
-        for name in nodes:
-            value = op.inputs[name]
-            assert isinstance(value, Value), "arrays of nodes"
-            targets[adjoint_slot(value)] = op.views[name]
+        targets = {adjoint_slot(op.array(name)): op.views[name] for name in nodes}
         scatter(self, op, scope, targets, terms, prepare, {**self._reads(op, scope, names), **reads})

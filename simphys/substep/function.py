@@ -143,8 +143,7 @@ def _as_input(pattern: Pattern, name: str, given: Any, recording: Recording) -> 
     if isinstance(given, Tensor):
         if given.requires_grad:
             constraint = f"a Tensor that a step takes from outside, as {field} here, requires no gradient"
-            remedy = "Make it a field of Params, or pass x.detach()."
-            raise InputError(pattern.name, constraint, repr(given), remedy)
+            raise InputError(pattern.name, constraint, repr(given), "Make it a field of Params, or pass x.detach().")
         given = recording.outside(given)
     if isinstance(given, np.ndarray):
         return recording.constant(field, locked(given))

@@ -13,7 +13,7 @@ from .action import Site, Slot, build_element, zero_element
 from .contribution import Contribution, add_entry_adjoint
 from .function import declare
 from .loops import LoopPattern
-from .pattern import Source
+from .pattern import Source, name_sources
 from .program import WHOLE, Domain, Op, Value, View
 from .scope import Scope
 
@@ -47,13 +47,9 @@ def per_cell(
     - `index`: a parameter that takes the index of the cell along each axis, a vector.
     - `over`: another attribute of the model with the shape of a grid, such as that of a layer.
     """
-    sources = {p: Source("own", name) for p, name in own.items()}
-    sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
-    sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
-    sources |= {p: Source("constant", p, by=name) for p, name in (inner or {}).items()}
-    sources |= {p: Source("entry", name, by=f"{number}") for p, (name, number) in (entries or {}).items()}
-    if index:
-        sources[index] = Source("constant", index, by=CELLS)
+    known = {p: (p, name) for p, name in (inner or {}).items()} | ({index: (index, CELLS)} if index else {})
+    numbered = {p: (name, f"{number}") for p, (name, number) in (entries or {}).items()}
+    sources = name_sources(own=own, shared=shared, entry=numbered, constant={**(constant or {}), **known})
     made = PerCell(func, sources, results=results, components_first=components_first, over=over)
     made.idle = idle or {}
     return declare(made)
@@ -150,8 +146,7 @@ class PerCell(GridPattern):
 
     def load_input(self, site: Site, op: Op, scope: Scope, name: str, kind: Any) -> str:
         if self.sources[name].kind == "entry":
-            value, view = op.inputs[name], op.views[name]
-            assert isinstance(value, Value), "an array"
+            value, view = op.array(name), op.views[name]
             if scope.is_zero(value) or (kind == "tangent" and not scope.moves(value)):
                 return zero_element(view.element)
             return site.assign(value.name, site.load_at(Slot(kind, value), view, self.sources[name].by))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from simphys.numerics.element import Rule
-
 from .action import Access, Action, Site, Slot, zero_element
 from .contribution import Contribution, add_own_adjoint, write_own
 from .pattern import Pattern
@@ -94,8 +92,7 @@ class LoopPattern(Pattern):
         self._append(op, scope, emit, reads, targets)
 
     def adjoint(self, op: Op, scope: Scope) -> None:
-        rule: Rule | None = self.element.adjoint
-        assert rule is not None, "checked when declared"
+        rule = self.adjoint_rule
         given = [value for value in op.outputs if scope.has_adjoint(value)]
         wanted = self.wanted_adjoints(op, scope)
         inputs = rule.reads(tuple([name in wanted for name in self.varying])) & op.inputs.keys()

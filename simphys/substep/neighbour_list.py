@@ -109,8 +109,7 @@ class NeighbourList(NamedTuple):
 
     def load(self, site: Site, slot: Slot, index: str) -> str:
         """Expression of an entry of the workspace, or of a position."""
-        view = self.view if slot is self.position else slot.value.view
-        assert view is not None, "made with a view"
+        view = self.view if slot is self.position else slot.value.elements
         return site.load_at(slot, view, index)
 
     def put(self, site: Site, slot: Slot, index: str, expression: str) -> None:

@@ -27,7 +27,7 @@ from .contribution import Contribution
 from .function import declare
 from .neighbour_list import NeighbourList, Region, find_list, read_region
 from .pairs import Pairs, Term
-from .pattern import Source
+from .pattern import name_sources
 from .program import Op, Value, View
 from .scope import Scope
 
@@ -65,12 +65,8 @@ def neighbours(
 
     Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
     """
-    sources = {p: Source("between", name) for p, name in {**distance, **(between or {})}.items()}
-    sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
-    sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
-    for kind, given in (("both", both or {}), ("mark", marks or {})):
-        for (first, second), name in given.items():
-            sources |= {first: Source(kind, name), second: Source(kind, name)}
+    differences = {**distance, **(between or {})}
+    sources = name_sources(between=differences, shared=shared, constant=constant, both=both, mark=marks)
     (position,) = distance
     like = position if result is None else result
     made = Neighbours(func, sources, partners=[*(both or {}), *(marks or {})], onto=onto, like=like, over=over)
@@ -126,9 +122,7 @@ class Neighbours(Pairs):
         return region
 
     def _list(self, op: Op, scope: Scope) -> NeighbourList:
-        value = op.inputs[self.position]
-        assert isinstance(value, Value), "checked when made"
-        return find_list(scope, self._region(op), value, op.views[self.position])
+        return find_list(scope, self._region(op), op.array(self.position), op.views[self.position])
 
     # --- the three passes
 

@@ -169,8 +169,7 @@ class Operation(Pattern):
         missing = {Slot("adjoint", value) for value in op.outputs if not scope.has_adjoint(value)}
         call, slots = self._bind(op, "adjoint"), self._slots(op, "adjoint")
         for name in wanted:
-            value = op.inputs[name]
-            assert isinstance(value, Value), "all inputs are arrays"
+            value = op.array(name)
             targets[name] = adjoint_slot(value)
             adds[name] = scope.begin(targets[name], value.view or whole_view(value), "own")
 

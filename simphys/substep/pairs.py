@@ -23,7 +23,7 @@ from .action import Access, Kind, Site, Slot, size_name, zero_element
 from .fit import Use
 from .function import declare
 from .loops import LoopPattern
-from .pattern import Source
+from .pattern import Source, name_sources
 from .program import WHOLE, Domain, Op, Value, View
 from .scope import Scope
 
@@ -53,11 +53,7 @@ def pairs(
     The function must change its sign if i and j are exchanged: f(-d, q_j, q_i) = -f(d, q_i, q_j).
     Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
     """
-    sources = {p: Source("between", name) for p, name in between.items()}
-    sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
-    sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
-    for (first, second), name in (both or {}).items():
-        sources |= {first: Source("both", name), second: Source("both", name)}
+    sources = name_sources(between=between, shared=shared, constant=constant, both=both)
     return declare(Pairs(func, sources, partners=list(both or {}), onto=onto, like=next(iter(between)), over=over))
 
 
@@ -158,8 +154,7 @@ class Pairs(LoopPattern):
         self._append(op, scope, emit, reads, [target])
 
     def adjoint(self, op: Op, scope: Scope) -> None:
-        rule: Rule | None = self.element.adjoint
-        assert rule is not None, "checked when declared"
+        rule = self.adjoint_rule
         (value,) = op.outputs
         wanted = {name: self._all_varying.index(name) for name in self.wanted_adjoints(op, scope)}
         names = rule.reads(tuple([name in wanted for name in self._all_varying])) & frozenset(self.element.inputs)
@@ -178,8 +173,7 @@ class Pairs(LoopPattern):
         self._append(op, scope, emit, reads, list(targets.values()))
 
     def wanted_adjoints(self, op: Op, scope: Scope) -> list[str]:
-        rule = self.element.adjoint
-        assert rule is not None, "checked when declared"
+        rule = self.adjoint_rule
         values = {name: op.inputs[self._first_of.get(name, name)] for name in self.element.inputs}
         zeros = {name for name, value in values.items() if isinstance(value, Value) and scope.is_zero(value)}
         vanishing = dict(zip(self._all_varying, rule.vanishing(zeros), strict=True))

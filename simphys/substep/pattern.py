@@ -37,6 +37,19 @@ class Source(NamedTuple):
     """Attribute of the model with the index of the element that is read, for gathered ones."""
 
 
+def name_sources(**given: Mapping[Any, Any] | None) -> dict[str, Source]:
+    """Name the origin of each parameter, by kind: its array, or (array, by).
+
+    Two parameters may name one array together, with a tuple of both.
+    """
+    found: dict[str, Source] = {}
+    for kind, arrays in given.items():
+        for parameters, name in (arrays or {}).items():
+            source = Source(kind, *name) if isinstance(name, tuple) else Source(kind, name)
+            found |= dict.fromkeys(parameters if isinstance(parameters, tuple) else (parameters,), source)
+    return found
+
+
 class Pattern(ABC):
     """An element function, and the arrays that its parameters come from."""
 
@@ -236,6 +249,12 @@ class Pattern(ABC):
             raise InputError(self.source, "a gathered array has an entry for each index", found, "Declare it shared.")
         return View(Domain(self.sources[name].field, value.shape[0]), value.shape[1:])
 
+    @property
+    def adjoint_rule(self) -> Rule:
+        """The adjoint of the element function."""
+        assert self.element.adjoint is not None, "checked when declared"
+        return self.element.adjoint
+
     def tangent_rule(self) -> Rule:
         """Return the tangent of the element function. Errors: MissingJvp."""
         if self.element.tangent is None:
@@ -246,8 +265,7 @@ class Pattern(ABC):
 
     def wanted_adjoints(self, op: Op, scope: Scope) -> list[str]:
         """List the inputs whose adjoints are wanted, but for those that are zero."""
-        rule = self.element.adjoint
-        assert rule is not None, "checked when declared"
+        rule = self.adjoint_rule
         zeros = {name for name, value in op.inputs.items() if isinstance(value, Value) and scope.is_zero(value)}
         names = rule.parameters[-len(op.outputs) :]
         zeros |= {name for name, value in zip(names, op.outputs, strict=True) if not scope.has_adjoint(value)}

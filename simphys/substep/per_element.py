@@ -16,7 +16,7 @@ from .action import Site, build_element
 from .contribution import Contribution, Ends, write_ends
 from .function import declare
 from .loops import LoopPattern
-from .pattern import Source
+from .pattern import Source, name_sources
 from .program import Domain, Op, Value, View
 from .relation import cached, find_attribute
 from .scope import Scope, adjoint_slot
@@ -53,11 +53,7 @@ def per_element(
 
     Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
     """
-    sources = {p: Source("own", name) for p, name in (own or {}).items()}
-    sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
-    sources |= {p: Source("gathered", name, by) for p, (name, by) in (gathered or {}).items()}
-    sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
-    sources |= {p: Source("model", name) for p, name in (of_model or {}).items()}
+    sources = name_sources(own=own, shared=shared, gathered=gathered, constant=constant, model=of_model)
     made = PerElement(func, sources, results=results, over=over)
     made.idle = idle or {}
     return declare(made)
@@ -144,10 +140,8 @@ class PerElement(LoopPattern):
         return by in op.variant[0] if isinstance(op.variant, tuple) else True
 
     def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
-        source, value = self.sources[name], op.inputs[name]
+        source = self.sources[name]
         if source.kind != "gathered":
             return super().add_adjoint(op, scope, name)
-        assert isinstance(value, Value)
-        return write_ends(
-            op, scope, adjoint_slot(value), op.views[name], Ends("+", source.by, self.has_gaps(op, source.by))
-        )
+        ends = Ends("+", source.by, self.has_gaps(op, source.by))
+        return write_ends(op, scope, adjoint_slot(op.array(name)), op.views[name], ends)

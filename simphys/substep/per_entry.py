@@ -9,7 +9,7 @@ from simphys.autograd.errors import InputError
 
 from .function import declare
 from .loops import LoopPattern
-from .pattern import Source
+from .pattern import name_sources
 from .program import WHOLE, Domain, Op, Value, View
 
 
@@ -28,9 +28,7 @@ def per_entry(
 
     Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
     """
-    sources = {p: Source("own", name) for p, name in own.items()}
-    sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
-    sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
+    sources = name_sources(own=own, shared=shared, constant=constant)
     return declare(PerEntry(func, sources, results=results, over="entries"))
 
 

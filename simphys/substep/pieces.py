@@ -96,8 +96,7 @@ class Pieces:
         self, group: Group, places: Mapping[Slot, Place], offsets: Mapping[str, str], *, parallel: bool, batched: bool
     ) -> list[str]:
         """Write a group's loop as a loop of its own over all elements of all batch members."""
-        view = self.position.view
-        assert view is not None, "seen by sub-steps"
+        view = self.position.elements
         if group.domain == view.domain:
             tasks, inner = self.count, self._particle_lines(group, places)
         elif group.domain.grid == self.cells:

@@ -106,18 +106,18 @@ class Points(GridPattern):
         even = scope.relation(op, self._even) if self._even else ""
         nodes = Nodes(cells, sides, scope.relation(op, "nodes"), inverse, even)
         scope.functions |= functions_of_nodes()
-        position = site.load(Slot("value", _array(op, name)), op.views[name])
+        position = site.load(Slot("value", op.array(name)), op.views[name])
         strides = row_major(op_cells(op))
         loop_over_nodes(site, nodes, point, position, lambda node: body(node, flat_index(node.at, strides)))
 
     def moves_along(self, site: Site, op: Op, node: Node) -> str:
         """Write the tangent of a node's weight."""
         name = self.varying[1]
-        return f"{node.slope()}.dot({site.load(Slot('tangent', _array(op, name)), op.views[name])})"
+        return f"{node.slope()}.dot({site.load(Slot('tangent', op.array(name)), op.views[name])})"
 
     def load_own(self, site: Site, op: Op, reads: Mapping[Slot, Access]) -> None:
         """Load what belongs to a point, before the loop over its nodes."""
-        views = {_array(op, name): op.views[name] for name in self.varying}
+        views = {op.array(name): op.views[name] for name in self.varying}
         views |= {value: value.view for value in op.outputs if value.view is not None}
         for slot in reads:
             if slot.value in views and views[slot.value].domain == op.domain:
@@ -177,7 +177,7 @@ class Points(GridPattern):
 
     def slots(self, op: Op, kind: Any = "value") -> tuple[Slot, Slot]:
         """Slots of the array and of the positions."""
-        array, position = (Slot(kind, _array(op, name)) for name in self.varying)
+        array, position = (Slot(kind, op.array(name)) for name in self.varying)
         return array, position
 
 
@@ -213,8 +213,7 @@ class ReadAt(Points):
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         (u, x), g, view = self.slots(op), Slot("adjoint", op.outputs[0]), op.views[self.varying[0]]
-        own = op.outputs[0].view
-        assert own is not None, "made with the sub-step"
+        own = op.outputs[0].elements
 
         def body(site: Site, node: Node, at: str, totals: list[str]) -> None:
             given = site.load(g, own)
@@ -259,14 +258,12 @@ class SpreadFrom(Points):
     def _scatter_result(
         self, op: Op, scope: Scope, kind: Kind, reads: dict[Slot, Access], term: Callable[..., str]
     ) -> None:
-        view = op.outputs[0].view
-        assert view is not None, "made with the sub-step"
+        view = op.outputs[0].elements
         self.scatter(op, scope, Slot(kind, op.outputs[0]), view, reads, term)
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         (q, x), g, view = self.slots(op), Slot("adjoint", op.outputs[0]), op.views[self.varying[0]]
-        cells = op.outputs[0].view
-        assert cells is not None, "made with the sub-step"
+        cells = op.outputs[0].elements
         wants_strength = scope.wants(q.value)
         strengths = [(write_own(adjoint_slot(q.value), view, scope), "real(0.0)")] if wants_strength else []
         positions = self.adj_position(op, scope)
@@ -291,9 +288,3 @@ def op_cells(op: Op) -> tuple[int, ...]:
 
 def _size(cells: tuple[int, ...]) -> int:
     return row_major(cells)[0] * cells[0]
-
-
-def _array(op: Op, name: str) -> Value:
-    value = op.inputs[name]
-    assert isinstance(value, Value), "an array"
-    return value

@@ -68,6 +68,12 @@ class Value:
         return () if self.view is None else self.view.element
 
     @property
+    def elements(self) -> View:
+        """Elements of an array that a sub-step sees."""
+        assert self.view is not None, "a sub-step sees it"
+        return self.view
+
+    @property
     def components_first(self) -> bool:
         """True if the array itself has its vectors component by component."""
         return self.view is not None and self.view.components_first
@@ -120,6 +126,12 @@ class Op:
     def label(self) -> str:
         """Name of the sub-step, and that of its first result, which no other result in its program has."""
         return f"{self.pattern.name} ({self.outputs[0].name})"
+
+    def array(self, name: str) -> Value:
+        """Return the input of a parameter that takes an array."""
+        value = self.inputs[name]
+        assert isinstance(value, Value), "an array"
+        return value
 
     def values(self) -> Iterator[Value]:
         """Iterate over the arrays among the inputs."""

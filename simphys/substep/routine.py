@@ -171,8 +171,7 @@ class Routine(Pattern):
         arrays = self._arrays
         adjoints, cleared = {}, []
         for name in self.varying:
-            value = op.inputs[name]
-            assert isinstance(value, Value), "an array"
+            value = op.array(name)
             if not scope.wants(value):
                 adjoints[name] = self._make_hidden(op, name, "adjoint")
                 continue

@@ -119,8 +119,7 @@ def write_zeros(site: Site, slot: Slot) -> None:
 
 def _length(value: Value) -> str:
     """Expression of the number of entries of an array."""
-    view = value.view
-    assert view is not None, "a routine has seen it"
+    view = value.elements
     if view.domain == WHOLE:
         return str(view.components)
     return f"{size_name(view.domain)} * {view.components}"

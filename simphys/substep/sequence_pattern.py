@@ -84,8 +84,7 @@ class SequencePattern(Pattern):
         ]
         taken = set(map(adjoint_slot, others))  # what is state and something else, too, is a sum of both
         for name in self.state:
-            value = op.inputs[name]
-            assert isinstance(value, Value), "an array"
+            value = op.array(name)
             slot = adjoint_slot(value)
             in_place = slot.kind != "sum" and slot not in scope.started and slot not in taken
             if scope.wants(value) and in_place:

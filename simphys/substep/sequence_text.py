@@ -82,8 +82,7 @@ class Text(ABC):
 
     def view(self, slots: Slots, name: str) -> View:
         """View of a slot."""
-        view = slots[name].value.view
-        assert view is not None, "made with the sequence"
+        view = slots[name].value.elements
         return view
 
     def put(self, slots: Slots, name: str, index: str, expression: str) -> None:

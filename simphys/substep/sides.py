@@ -15,7 +15,7 @@ from .action import Access, Site, Slot
 from .contribution import Contribution, Ends, write_ends
 from .function import declare
 from .grid import CELLS, GridPattern
-from .pattern import Source
+from .pattern import Source, name_sources
 from .program import WHOLE, Domain, Op, Value, View
 from .relation import cached, invert
 from .scope import Scope, adjoint_slot
@@ -47,10 +47,8 @@ def sides(
 
     Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
     """
-    sources = {p: Source("gathered", name, CELL) for p, name in cells.items()}
-    sources |= {p: Source("gathered", name, SIDE) for p, name in (of_side or {}).items()}
-    sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
-    sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
+    gathered = {p: (name, CELL) for p, name in cells.items()} | {p: (name, SIDE) for p, name in (of_side or {}).items()}
+    sources = name_sources(gathered=gathered, shared=shared, constant=constant)
     return declare(Sides(func, sources, results={onto: next(iter(cells))}, open_sides=open_sides))
 
 
@@ -102,15 +100,13 @@ class Sides(GridPattern):
         return site.assign(value.name, site.load_at(Slot("adjoint", value), value.view, at))
 
     def write_result(self, op: Op, scope: Scope, value: Value, kind: Literal["value", "tangent"]) -> Contribution:
-        assert value.view is not None
-        return write_ends(op, scope, Slot(kind, value), value.view, Ends("+", CELL, guarded=True))
+        return write_ends(op, scope, Slot(kind, value), value.elements, Ends("+", CELL, guarded=True))
 
     def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
-        source, value = self.sources[name], op.inputs[name]
+        source = self.sources[name]
         if source.kind != "gathered":
             return super().add_adjoint(op, scope, name)
-        assert isinstance(value, Value)
-        return write_ends(op, scope, adjoint_slot(value), op.views[name], Ends("+", source.by, guarded=True))
+        return write_ends(op, scope, adjoint_slot(op.array(name)), op.views[name], Ends("+", source.by, guarded=True))
 
 
 def find_side_faces(cells: Shape, numbers: tuple[int, ...]) -> tuple[Array, Array]:

@@ -25,13 +25,6 @@ SPACING = "spacing"
 Result = str | Shape | Callable[[int], Shape]
 
 
-def spline_sources(offset: Any, own: Any, shared: Any, constant: Any) -> dict[str, Source]:
-    sources = {p: Source("offset", name) for p, name in offset.items()}
-    sources |= {p: Source("own", name) for p, name in own.items()}
-    sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
-    return sources | {p: Source("constant", name) for p, name in (constant or {}).items()}
-
-
 class SplinePattern(GridPattern):
     """Base of both patterns. The spacing of the nodes is an input besides those of the function."""
 
@@ -187,14 +180,10 @@ class SplinePattern(GridPattern):
     def _own_target(self, op: Op, name: str, scope: Scope) -> Contribution:
         if name != self.offset:
             return add_own_adjoint(op, name, scope)
-        value = op.inputs[name]
-        assert isinstance(value, Value), "positions are an array"
-        return write_own(adjoint_slot(value), op.views[name], scope)
+        return write_own(adjoint_slot(op.array(name)), op.views[name], scope)
 
     def load_position(self, site: Site, op: Op) -> str:
-        value = op.inputs[self.offset]
-        assert isinstance(value, Value), "positions are an array"
-        return site.load(Slot("value", value), op.views[self.offset])
+        return site.load(Slot("value", op.array(self.offset)), op.views[self.offset])
 
 
 def count_nodes(op: Op) -> int:
@@ -206,12 +195,6 @@ def count_nodes(op: Op) -> int:
 def grid_domain(cells: Shape) -> Domain:
     """Index set of the nodes of a grid."""
     return Domain(CELLS, math.prod(cells), cells)
-
-
-def element_view(value: Value) -> View:
-    """Elements of a result."""
-    assert value.view is not None, "the result of a sub-step"
-    return value.view
 
 
 def dot_product(view: View, a: str, b: str) -> str:

@@ -130,8 +130,7 @@ class Stencil(GridPattern):
         def emit(site: Site) -> None:
             parts = ["" for _ in range(math.prod(result.element))]
             for name, rows in terms.items():
-                value = op.inputs[name]
-                assert isinstance(value, Value), "an array"
+                value = op.array(name)
                 parts = [a + b for a, b in zip(parts, _add_up(site, op, Slot(kind, value), rows), strict=True)]
             target.write(site, _assemble(parts, result.element))
 
@@ -171,8 +170,7 @@ def _transpose(rows: Sequence[Sum], count: int) -> list[list[Term]]:
 
 def _add_up(site: Site, op: Op, slot: Slot, rows: Sequence[Sum]) -> list[str]:
     """Write each sum, as text that begins with a sign; empty without terms."""
-    view = slot.value.view
-    assert view is not None, "made with the sub-step"
+    view = slot.value.elements
     found = []
     for row in rows:
         groups: dict[float, str] = {}

@@ -24,10 +24,11 @@ from simphys.simulator import Shape
 
 from .action import Access, Site, Slot, zero_element
 from .function import declare
+from .pattern import name_sources
 from .program import Domain, Op, Value
 from .scatter import scatter
 from .scope import Scope
-from .splines import Result, SplinePattern, dot_product, element_view, grid_domain, spline_sources
+from .splines import Result, SplinePattern, dot_product, grid_domain
 from .stencil_text import Stencil
 
 
@@ -50,7 +51,8 @@ def to_grid(
 
     Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
     """
-    return declare(ToGrid(func, spline_sources(offset, own, shared, constant), results=results, over=over))
+    sources = name_sources(offset=offset, own=own, shared=shared, constant=constant)
+    return declare(ToGrid(func, sources, results=results, over=over))
 
 
 class ToGrid(SplinePattern):
@@ -70,7 +72,7 @@ class ToGrid(SplinePattern):
             found = self._call_at(site, self.element.forward, scope, here)
             return [f"{stencil.weight} * {each}" for each in found]
 
-        targets = {Slot("value", value): element_view(value) for value in op.outputs}
+        targets = {Slot("value", value): value.elements for value in op.outputs}
         scatter(self, op, scope, targets, terms, prepare, self._reads(op, scope, names))
 
     def tangent(self, op: Op, scope: Scope) -> None:
@@ -86,16 +88,15 @@ class ToGrid(SplinePattern):
             here = {**values, self.offset: stencil.offset}
             return self._tangent_at(site, op, scope, stencil, here, moves)
 
-        targets = {Slot("tangent", value): element_view(value) for value in op.outputs}
+        targets = {Slot("tangent", value): value.elements for value in op.outputs}
         scatter(self, op, scope, targets, terms, prepare, reads, slopes=True)
 
     def _load_adjoint(self, site: Site, value: Value, node: str) -> str:
-        return site.assign("adj", site.load_at(Slot("adjoint", value), element_view(value), node))
+        return site.assign("adj", site.load_at(Slot("adjoint", value), value.elements, node))
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         """Sum over the nodes: results of the adjoint that do not depend on the offset follow from sums of adjoints."""
-        rule = self.element.adjoint
-        assert rule is not None, "checked when declared"
+        rule = self.adjoint_rule
         given = [value for value in op.outputs if scope.has_adjoint(value)]
         wanted = self._wanted(op, scope)
         targets = {name: self._own_target(op, name, scope) for name in wanted}
@@ -107,7 +108,7 @@ class ToGrid(SplinePattern):
 
         def emit(site: Site) -> None:
             values = self._values(site, op, scope, names, "value")
-            zeros = {value: zero_element(element_view(value).element) for value in op.outputs}
+            zeros = {value: zero_element(value.elements.element) for value in op.outputs}
             totals = {name: site.assign("total", zero_element(op.views[name].element)) for name in wanted}
             sums = {value: site.assign("total", zeros[value]) for value in given}
             with self.each_node(site, op, scope, offset=self.load_position(site, op), slopes=by_weight) as stencil:
@@ -125,7 +126,7 @@ class ToGrid(SplinePattern):
                         fields = dict(
                             zip(op.outputs, self._call_at(site, self.element.forward, scope, here), strict=True)
                         )
-                        terms = " + ".join([dot_product(element_view(v), adj[v], fields[v]) for v in given])
+                        terms = " + ".join([dot_product(v.elements, adj[v], fields[v]) for v in given])
                         site.line(f"{totals[self.offset]} += ({terms}) * {stencil.slope}")
             if once:
                 here = {**values, self.offset: self.zero(op, self.offset)}

@@ -12,7 +12,7 @@ from .action import Access, Action, Site, Slot, size_name, zero_element
 from .contribution import Contribution, write_own
 from .function import declare
 from .loops import LoopPattern
-from .pattern import Source
+from .pattern import Source, name_sources
 from .program import WHOLE, Op, Value, View
 from .scope import Scope, hidden, reduce
 
@@ -32,9 +32,7 @@ def total(
 
     Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
     """
-    sources = {p: Source("own", name) for p, name in own.items()}
-    sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
-    sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
+    sources = name_sources(own=own, shared=shared, constant=constant)
     return declare(Total(func, sources, results=results, over=over))
 
 
@@ -90,16 +88,15 @@ class Total(LoopPattern):
         self, op: Op, scope: Scope, kind: Any, call: Callable[[Site], list[str]], reads: Mapping[Slot, Access]
     ) -> None:
         """Append one loop that adds up the results of a call, without memory for each of them."""
-        views = {Slot(kind, value): value.view for value in op.outputs}
+        views = {Slot(kind, value): value.elements for value in op.outputs}
         scope.started |= views.keys()
 
         def emit(site: Site) -> None:
-            totals = [site.assign("total", zero_element(view.element)) for view in views.values() if view is not None]
+            totals = [site.assign("total", zero_element(view.element)) for view in views.values()]
             with site.loop("k", size_name(op.domain)):
                 for name, result in zip(totals, call(site), strict=True):
                     site.line(f"{name} += {result}")
             for (slot, view), name in zip(views.items(), totals, strict=True):
-                assert view is not None, "made with the sub-step"
                 if slot not in scope.frozen:
                     site.store(slot, view, name)
 
@@ -107,8 +104,7 @@ class Total(LoopPattern):
         scope.add(Action(WHOLE, emit, dict.fromkeys(reads, "other"), writes))
 
     def write_result(self, op: Op, scope: Scope, value: Value, kind: Literal["value", "tangent"]) -> Contribution:
-        view = value.view
-        assert view is not None, "made with the sub-step"
+        view = value.elements
         target, parts = Slot(kind, value), View(op.domain, view.element)
         if target in scope.frozen:
             return write_own(target, view, scope)
@@ -116,5 +112,4 @@ class Total(LoopPattern):
         return write_own(work, parts, scope, lambda: scope.add(reduce(work, parts, target, view, adds=False)))
 
     def load_adjoint(self, site: Site, op: Op, scope: Scope, value: Value) -> str:
-        assert value.view is not None, "made with the sub-step"
-        return site.assign(value.name, site.load_at(Slot("adjoint", value), value.view, "0"))
+        return site.assign(value.name, site.load_at(Slot("adjoint", value), value.elements, "0"))

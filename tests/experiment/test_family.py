@@ -13,7 +13,7 @@ from simphys.experiment.batches import make_objectives, shape_key, share_model
 from simphys.experiment.family import Family
 from simphys.experiment.scene import Scene, load_scene
 from simphys.scenefile import to_dict
-from simphys.simulators.mass_spring.config import MassSpringConfig
+from simphys.simulators.mass_spring.scene import MassSpringConfig
 
 SCENE = """\
 simulator.name = "mass_spring"

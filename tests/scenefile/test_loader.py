@@ -13,7 +13,7 @@ import pytest
 
 from simphys.scenefile import Config, ConfigError, from_dict, load, to_dict
 from simphys.scenefile.simulators import SIMULATORS
-from simphys.simulators.mass_spring.config import MassSpringConfig
+from simphys.simulators.mass_spring.scene import MassSpringConfig
 
 GLIDER = """\
 title = "One glider"

@@ -164,7 +164,7 @@ def _find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     for name in ("grid", "zip"):
         for key, axis in sections.get(name, {}).items():
             if isinstance(axis, list) and not axis:
-                found.append(_problem((name, key), "an axis has one value or more", axis, "Add values, or drop it."))
+                found.append(Problem((name, key), "an axis has one value or more", axis, "Add values, or drop it."))
             elif isinstance(axis, RangeSection):
                 found += _range_problems((name, key), axis)
     sample = sections.get("sample")
@@ -172,7 +172,7 @@ def _find_problems(sections: Mapping[str, Any]) -> list[Problem]:
         found += _range_problems(("sample", "over", key), axis)
     lengths = {key: _length(axis) for key, axis in sections.get("zip", {}).items()}
     if len(set(lengths.values())) > 1:
-        found.append(_problem(("zip",), "its axes have one length", lengths, "Use [grid] for all combinations."))
+        found.append(Problem(("zip",), "its axes have one length", lengths, "Use [grid] for all combinations."))
     counts: dict[tuple[str, ...], int] = {
         ("grid", key): _length(axis) for key, axis in sections.get("grid", {}).items()
     }
@@ -181,25 +181,20 @@ def _find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     if (members := math.prod(counts.values())) > LARGEST:
         largest = max(counts, key=lambda key: counts[key])
         constraint = f"a sweep has at most {LARGEST} members, and this one has {members:.6g}"
-        found.append(_problem(largest, constraint, counts[largest], "Take fewer values."))
+        found.append(Problem(largest, constraint, counts[largest], "Take fewer values."))
     keys = [key for name in ("grid", "zip") for key in sections.get(name, {})]
     keys += [] if sample is None else list(sample.over)
     twice = sorted({key for key in keys if keys.count(key) > 1})
     if twice:
-        found.append(_problem(("grid",), "a key varies in one place", twice, "Name it once."))
+        found.append(Problem(("grid",), "a key varies in one place", twice, "Name it once."))
     if not keys and not {"grid", "zip", "sample"} - sections.keys():
-        remedy = "Add [grid], [zip] or [sample]."
-        found.append(_problem(("grid",), "a sweep varies a key of its scene", {}, remedy))
+        found.append(Problem(("grid",), "a sweep varies a key of its scene", {}, "Add [grid], [zip] or [sample]."))
     return found
 
 
 def _range_problems(key: tuple[str, ...], axis: RangeSection) -> list[Problem]:
     if axis.low >= axis.high:
-        return [_problem((*key, "high"), f"must be more than low, {axis.low:g}", axis.high, "Exchange or mend them.")]
+        return [Problem((*key, "high"), f"must be more than low, {axis.low:g}", axis.high, "Exchange or mend them.")]
     if axis.scale == "log" and axis.low <= 0:
-        return [_problem((*key, "low"), "must be positive for equal factors", axis.low, 'Use scale = "linear".')]
+        return [Problem((*key, "low"), "must be positive for equal factors", axis.low, 'Use scale = "linear".')]
     return []
-
-
-def _problem(key: tuple[str, ...], constraint: str, found: object, remedy: str) -> Problem:
-    return Problem(key=key, constraint=constraint, found=found, remedy=remedy)

@@ -233,8 +233,7 @@ def _dense(value: Value) -> Value:
 
 def _add_dense(running: Slot, dense: Slot) -> Action:
     """Add the loss's derivative by a state to its adjoint, and keep the sum."""
-    view = running.value.view
-    assert view is not None, "the result of a sub-step"
+    view = running.value.elements
 
     def emit(site: Site) -> None:
         site.add(running, view, site.load(dense, view))
@@ -260,8 +259,7 @@ def _alias_states(program: Program, scope: Scope) -> dict[Slot, Slot]:
 
 
 def _copy(source: Slot, target: Slot) -> Action:
-    view = target.value.view
-    assert view is not None, "the result of a sub-step"
+    view = target.value.elements
 
     def emit(site: Site) -> None:
         site.store(target, view, site.load(source, view))

@@ -63,8 +63,7 @@ class Billiards(Model):
     """Maximum number of impacts in a step. Balls that push each other, or are trapped between others, would collide
     infinitely often in finite time; this model does not cover such motion."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
 
     def __post_init__(self) -> None:
         require_counts(self, balls=1, max_impacts=1)

@@ -1,14 +1,20 @@
-"""Sections of a scene file that describe a table of balls, and their conversion to arrays."""
+"""A scene of balls on a table: the sections of its file, the arrays and the model made of them, and their checks."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.section import Fields, NonNegative, Positive, Section, Simulator
-from simphys.simulators.billiards.model import Billiards
+from simphys.scenefile.section import Fields, Key, NonNegative, Positive, Problem, Section, Simulator, Words, rows_of
+from simphys.scenefile.sections import Config
+from simphys.scenefile.shared import check_length
+from simphys.simulator import Array
+
+from .model import Billiards
+from .placement import ROUNDING, check_start, find_outside, find_overlaps
 
 Point = Annotated[list[float], Field(min_length=2, max_length=2)]
 Restitution = Annotated[float, Field(ge=0, le=1)]
@@ -56,29 +62,99 @@ class StateSection(Section):
     velocity: list[Point] | None = None
 
 
-def build_fields(config: Any) -> Fields:
-    """Return every parameter field and state component in full length."""
-    geometry, material, table, state = config.geometry, config.material, config.table, config.state
-    position = np.array(geometry.position, dtype=float)
-    n = len(position)
-    velocity = np.zeros_like(position) if state.velocity is None else np.array(state.velocity, dtype=float)
-    params = {
-        "radius": expand_per_ball(material.radius, n),
-        "mass": expand_per_ball(material.mass, n),
-        "restitution": np.array(material.restitution),
-        "cushion_restitution": np.array(table.restitution),
-        "deceleration": np.array(table.deceleration),
-        "lower": np.array(table.lower or [], dtype=float),
-        "upper": np.array(table.upper or [], dtype=float),
-    }
-    return Fields(params=params, state={"position": position, "velocity": velocity}, nodes=n)
+class BilliardsConfig(Config):
+    """A scene of balls on a table."""
+
+    simulator: BilliardsSimulator
+    geometry: GeometrySection
+    material: MaterialSection
+    table: TableSection = TableSection()
+    state: StateSection = StateSection()
+
+    @classmethod
+    def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
+        geometry, material, table, state, loss = map(sections.get, ("geometry", "material", "table", "state", "loss"))
+        wrong = [] if table is None else list(_check_table(table))
+        if geometry is not None:
+            n = len(geometry.position)
+            for name in ("radius", "mass"):
+                wrong += check_length(("material", name), getattr(material, name, None), n, "ball")
+            wrong += check_length(("state", "velocity"), getattr(state, "velocity", None), n, "ball")
+        yield from wrong
+        if wrong or geometry is None or material is None or table is None:
+            return
+        position, radius = np.array(geometry.position, float), np.full(n, material.radius, float)
+        for ball, what, remedy in find_overlaps(position, radius):
+            yield Problem(("geometry", "position", ball), "balls must not overlap", Words(what), remedy)
+        if table.lower is None:
+            return
+        lower, upper = np.array(table.lower), np.array(table.upper)
+        for ball, what, remedy in find_outside(position, radius, lower, upper):
+            yield Problem(("geometry", "position", ball), "balls start on the table", Words(what), remedy)
+        for place, term in enumerate(loss.terms if loss is not None else []):
+            yield from _check_reachable(("loss", "terms", place, "target"), term, radius, lower, upper)
+
+    def build_fields(self) -> Fields:
+        position, material, table = np.array(self.geometry.position, float), self.material, self.table
+        n, velocity = len(position), self.state.velocity
+        params = {
+            "radius": np.full(n, material.radius, float),
+            "mass": np.full(n, material.mass, float),
+            "restitution": np.array(material.restitution),
+            "cushion_restitution": np.array(table.restitution),
+            "deceleration": np.array(table.deceleration),
+            "lower": np.array(table.lower or [], float),
+            "upper": np.array(table.upper or [], float),
+        }
+        state = {
+            "position": position,
+            "velocity": np.zeros_like(position) if velocity is None else np.array(velocity, float),
+        }
+        return Fields(params=params, state=state, nodes=n)
+
+    def build_model(self) -> Billiards:
+        return Billiards(len(self.geometry.position), self.time.dt, cushions=self.table.lower is not None)
+
+    def require_stable(self, model: Any, params: Any, state: Any) -> None:
+        """Accept any time step, but no balls that overlap or lie off the table."""
+        check_start(params.arrays(), state.arrays())
 
 
-def expand_per_ball(value: float | list[float], n: int) -> np.ndarray[Any, Any]:
-    """Return one number for each ball."""
-    return np.broadcast_to(np.asarray(value, dtype=float), (n,)).copy()
+def _check_table(table: TableSection) -> Iterator[Problem]:
+    if (table.lower is None) != (table.upper is None):
+        found = Words("no " + ("lower" if table.lower is None else "upper"))
+        yield Problem(("table",), "a table with cushions has two corners", found, "Give lower and upper, or neither.")
+    elif table.lower is not None and table.upper is not None and not np.less(table.lower, table.upper).all():
+        constraint, remedy = f"must exceed lower = {table.lower} along both axes", "Exchange those that do not."
+        yield Problem(("table", "upper"), constraint, table.upper, remedy)
 
 
-def build_model(config: Any) -> Billiards:
-    """Return the model of a scene that is loaded and hence free of problems."""
-    return Billiards(len(config.geometry.position), config.time.dt, cushions=config.table.lower is not None)
+def _check_reachable(key: Key, term: Any, radius: Array, lower: Array, upper: Array) -> Iterator[Problem]:
+    """Check that the balls of a loss term can reach its target; other checks report other mistakes in the term.
+
+    Targets in files are not checked.
+    """
+    if getattr(term, "field", None) != "position" or isinstance(term.target, str | None):
+        return
+    try:
+        balls = np.arange(len(radius))[slice(None) if term.nodes is None else rows_of(term.nodes)]
+        target, size = np.asarray(term.target, dtype=float), radius[balls]
+        axes = slice(None) if term.axis is None else slice(term.axis, term.axis + 1)
+        low, high = lower[axes] + size[:, None], upper[axes] - size[:, None]
+        if term.kind == "final_mean":
+            low, high = low.mean(axis=0, keepdims=True), high.mean(axis=0, keepdims=True)
+        target = np.broadcast_to(target if term.axis is None else target.reshape(-1, 1), low.shape)
+    except (ValueError, IndexError):
+        return
+    slack = ROUNDING * (upper[axes] - lower[axes])
+    for row in range(len(low)):
+        if (target[row] < low[row] - slack).any() or (target[row] > high[row] + slack).any():
+            who = "the mean of these balls" if term.kind == "final_mean" else f"the centre of ball {balls[row]}"
+            constraint = f"unreachable target: {who} stays from {_point(low[row])} to {_point(high[row])} m"
+            remedy = "Give a target on the table, at least the ball's radius from each cushion."
+            yield Problem(key, constraint, term.target, remedy)
+            return
+
+
+def _point(place: Array) -> str:
+    return f"[{', '.join([f'{each:.6g}' for each in place])}]" if len(place) > 1 else f"{place[0]:.6g}"

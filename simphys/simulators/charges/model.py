@@ -12,7 +12,7 @@ from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.numerics.splitting import Stage, require_integrator, split_step
 from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
-from simphys.simulator.model_checks import require_counts
+from simphys.simulator.model_checks import require_counts, require_dimensions
 from simphys.simulator.physical import require_positive
 
 
@@ -56,14 +56,12 @@ class Charges(Model):
     integrator: str = "velocity_verlet"
     """Integrator: semi_implicit_euler or velocity_verlet."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
 
     def __post_init__(self) -> None:
         require_counts(self, bodies=1, dim=1)
         require_integrator("Charges.integrator", self.integrator)
-        if self.dim not in (1, 2, 3):
-            raise InputError("Charges.dim", "space has 1, 2 or 3 dimensions", self.dim, "Choose one of these.")
+        require_dimensions(self, "dim", self.dim, 1, 2, 3)
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:

@@ -1,4 +1,4 @@
-"""Sections of a scene file for point charges, the arrays that they define, and their checks."""
+"""A scene of point charges: the sections of its file, the arrays and the model made of them, and their checks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.section import Fields, Key, Positive, Problem, Section, Simulator
-from simphys.simulators.charges.model import Charges
+from simphys.scenefile.section import Fields, Positive, Problem, Section, Simulator
+from simphys.scenefile.sections import Config
+from simphys.scenefile.shared import check_length, check_rows
+
+from .model import Charges
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
 
@@ -49,52 +52,43 @@ class StateSection(Section):
     velocity: list[Vector] | None = None
 
 
-def build_fields(config: Any) -> Fields:
-    """Expand every parameter field and state component to full length."""
-    geometry, material, state = config.geometry, config.material, config.state
-    position = np.array(geometry.position, dtype=float)
-    n = len(position)
-    velocity = np.zeros_like(position) if state.velocity is None else np.array(state.velocity, dtype=float)
-    params = {
-        "charge": np.broadcast_to(np.asarray(material.charge, dtype=float), (n,)).copy(),
-        "mass": np.broadcast_to(np.asarray(material.mass, dtype=float), (n,)).copy(),
-        "coupling": np.array(material.coupling),
-        "softening": np.array(material.softening),
-    }
-    return Fields(params=params, state={"position": position, "velocity": velocity}, nodes=n)
+class ChargesConfig(Config):
+    """A scene of point charges."""
 
+    simulator: ChargesSimulator
+    geometry: GeometrySection
+    material: MaterialSection
+    state: StateSection = StateSection()
 
-def build_model(config: Any) -> Charges:
-    """Build the model of a validated scene."""
-    position = config.geometry.position
-    return Charges(len(position), len(position[0]), config.time.dt, config.simulator.integrator)
+    @classmethod
+    def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
+        geometry, material, state = map(sections.get, ("geometry", "material", "state"))
+        if geometry is None:
+            return
+        n, dim = len(geometry.position), len(geometry.position[0])
+        axis = "axis of the first body's position"
+        yield from check_rows(("geometry", "position"), geometry.position, dim, axis)
+        for name in ("charge", "mass"):
+            yield from check_length(("material", name), getattr(material, name, None), n, "body")
+        if state is not None:
+            yield from check_length(("state", "velocity"), state.velocity, n, "body")
+            yield from check_rows(("state", "velocity"), state.velocity, dim, axis)
 
+    def build_fields(self) -> Fields:
+        position, velocity = self.geometry.position, self.state.velocity
+        n = len(position)
+        params = {
+            "charge": np.full(n, self.material.charge, float),
+            "mass": np.full(n, self.material.mass, float),
+            "coupling": np.array(self.material.coupling),
+            "softening": np.array(self.material.softening),
+        }
+        start = {
+            "position": np.array(position, float),
+            "velocity": np.array(velocity or np.zeros_like(position), float),
+        }
+        return Fields(params=params, state=start, nodes=n)
 
-def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
-    """Collect all problems. A section that is itself invalid is None; checks that depend on it are skipped."""
-    geometry: GeometrySection | None = sections.get("geometry")
-    material: MaterialSection | None = sections.get("material")
-    state: StateSection | None = sections.get("state")
-    if geometry is None:
-        return []
-    n, dim = len(geometry.position), len(geometry.position[0])
-    found = list(_check_rows(("geometry", "position"), geometry.position, dim))
-    for name in ("charge", "mass"):
-        value = getattr(material, name, None)
-        if isinstance(value, list):
-            found += _check_length(("material", name), value, n, "body")
-    if state is not None and state.velocity is not None:
-        found += _check_length(("state", "velocity"), state.velocity, n, "body")
-        found += _check_rows(("state", "velocity"), state.velocity, dim)
-    return found
-
-
-def _check_rows(key: Key, rows: list[list[float]], dim: int) -> Iterator[Problem]:
-    for body, row in enumerate(rows):
-        yield from _check_length((*key, body), row, dim, "axis of the first body's position")
-
-
-def _check_length(key: Key, value: list[Any], count: int, what: str) -> Iterator[Problem]:
-    if len(value) != count:
-        constraint = f"must have {count} elements, one for each {what}"
-        yield Problem(key=key, constraint=constraint, found=value, remedy=f"It has {len(value)}: give {count}.")
+    def build_model(self) -> Charges:
+        position = self.geometry.position
+        return Charges(len(position), len(position[0]), self.time.dt, self.simulator.integrator)

@@ -12,7 +12,7 @@ from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError, UnphysicalValue
 from simphys.numerics.staggered import ORDERS, least_count, staggered_difference
 from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape, Waves
-from simphys.simulator.model_checks import require_counts, require_grid
+from simphys.simulator.model_checks import require_choices, require_counts, require_grid, require_layers
 from simphys.simulator.physical import require_positive
 from simphys.simulator.waves import differences_of_staggered
 
@@ -173,8 +173,7 @@ class Elastic(Model):
         if len(self.cells) not in (2, 3):
             constraint, remedy = "a section has 2 dimensions, x and z, and space has 3", "Give 2 or 3 counts."
             raise InputError("Elastic.cells", constraint, list(self.cells), remedy)
-        if self.order not in ORDERS:
-            raise InputError("Elastic.order", f"must be one of {ORDERS}", self.order, "Choose one of these.")
+        require_choices(self, order=ORDERS)
         names = name_sides(self.cells)
         if len(self.sides) != len(names) or not set(self.sides) <= set(KINDS):
             constraint = f"must hold {len(names)} of {KINDS}, one for each of {names}"
@@ -191,10 +190,7 @@ class Elastic(Model):
         if not all([len(gauge) == len(self.cells) and any(gauge) for gauge in self.fibre]):
             constraint = f"a gauge is a vector of {len(self.cells)} components, not all of them 0"
             raise InputError("Elastic.fibre", constraint, self.fibre, "Give one for each channel.")
-        design = {"width": self.layer, "speed": self.layer_speed, "frequency": self.layer_frequency}
-        if "absorbing" in self.sides and not min(design.values()) > 0:
-            constraint = "width, speed and frequency are positive"
-            raise InputError("Elastic, absorbing layers", constraint, design, "Give all three.")
+        require_layers(self, self.sides)
 
     # --- axes and fields
 

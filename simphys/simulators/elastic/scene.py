@@ -1,4 +1,4 @@
-"""The sections of a scene file that describe elastic waves, the arrays and the model made of them, and their checks."""
+"""A scene of elastic waves: the sections of its file, the arrays and the model made of them, and their checks."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ import numpy as np
 from pydantic import Field
 
 from simphys.numerics.staggered import least_count
-from simphys.scenefile.cell_fields import FieldFileSection, check_cells, fill_cells
 from simphys.scenefile.control import WaveletSection
-from simphys.scenefile.section import NOTHING, Count, Fields, Index, Key, Positive, Problem, Section, Simulator, Words
+from simphys.scenefile.section import EACH, Count, Fields, Index, Positive, Problem, Section, Simulator, Words
+from simphys.scenefile.sections import Config
+from simphys.scenefile.shared import FieldFileSection, Side, check_axes, check_cells, fill_cells
+from simphys.scenefile.sizes import SQUARE
 from simphys.scenefile.survey import (
     LineSection,
     ReceiversSection,
     Vector,
-    check_axes,
     check_control,
+    check_layer,
+    check_place,
     group_rows,
     receiver_keys,
     receiver_position,
     shots,
 )
 
+from . import stability
 from .model import Elastic, name_axes, name_sides
-
-Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
-MEDIUM = ("vp", "vs", "density")
 
 
 class ElasticSimulator(Simulator):
@@ -52,6 +53,17 @@ class GridSection(Section):
     layer: Count = 10
     layer_frequency: Positive | None = None
     layer_speed: Positive | None = None
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kind of each side, in order: absorbing where a scene names none, but for the free top."""
+        given = {"z-": "free"} | {str(side): str(kind) for side, kind in self.sides.items()}
+        return tuple([given.get(side, "absorbing") for side in name_sides(self.cells)])
+
+    @property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """Begin and end of the grid along each axis [m]."""
+        return {name: (0.0, n * self.spacing) for name, n in zip(name_axes(self.cells), self.cells, strict=True)}
 
 
 class MediumSection(Section):
@@ -82,145 +94,139 @@ class FibreSection(LineSection):
 
     gauge: Positive
 
-
-def sides(grid: GridSection) -> tuple[str, ...]:
-    """List the kind of each side, in order: absorbing where a scene names none, but for the free top."""
-    given = {"z-": "free"} | {str(side): str(kind) for side, kind in grid.sides.items()}
-    return tuple([given.get(side, "absorbing") for side in name_sides(grid.cells)])
-
-
-def gauge_vector(line: FibreSection) -> tuple[float, ...]:
-    """Compute the gauge of the channels of a fibre: a vector along it [m]."""
-    along = np.subtract(line.end, line.start)
-    return tuple((line.gauge / np.linalg.norm(along) * along).tolist())
+    @property
+    def vector(self) -> tuple[float, ...]:
+        """Gauge of the channels: a vector along the fibre [m]."""
+        along = np.subtract(self.end, self.start)
+        return tuple((self.gauge / np.linalg.norm(along) * along).tolist())
 
 
-def build_fields(config: Any) -> Fields:
-    """Build every parameter and state field at full size. What differs between shots has a batch axis."""
-    grid, sources = config.grid, config.sources
-    dim = len(grid.cells)
-    moments = dim * (dim + 1) // 2
-    params = {name: fill_cells(grid.cells, getattr(config.medium, name)) for name in MEDIUM}
-    rows = {
-        "source_position": group_rows([source.position for source in sources], sources, dim),
-        "force": group_rows([source.force or [0.0] * dim for source in sources], sources, dim),
-        "moment": group_rows([source.moment or [0.0] * moments for source in sources], sources, moments),
-    }
-    for name in ("force", "moment"):
-        if rows[name].ndim > 2 and (rows[name] == rows[name][0]).all():
-            rows[name] = rows[name][0]
-    params |= rows
-    params["receiver_position"] = receiver_position(config.receivers, dim)
-    params["fibre_position"] = receiver_position(ReceiversSection(lines=config.fibre), dim)
-    shapes = _make_model(config, dt=1.0).state_shapes()  # [time] may be what is invalid
-    state = {name: np.zeros(shape) for name, shape in shapes.items()}
-    batched = frozenset([name for name, values in rows.items() if values.ndim > 2])
-    return Fields(params=params, state=state, channels=rows["force"].shape[-2] or None, batched=batched)
+class ElasticConfig(Config):
+    """A scene of elastic waves."""
 
-
-def build_model(config: Any) -> Elastic:
-    """Build the model of a validated scene."""
-    return _make_model(config, dt=config.time.dt)
-
-
-def _make_model(config: Any, *, dt: float) -> Elastic:
-    grid: GridSection = config.grid
-    absorbing = "absorbing" in sides(grid)
-    speed = grid.layer_speed or float(fill_cells(grid.cells, config.medium.vp).max())
-    return Elastic(
-        cells=tuple(grid.cells),
-        spacing=grid.spacing,
-        dt=dt,
-        order=config.simulator.order,
-        sides=sides(grid),
-        layer=grid.layer,
-        layer_speed=speed if absorbing else 0.0,
-        layer_frequency=(grid.layer_frequency or 0.0) if absorbing else 0.0,
-        sources=len([source for source in config.sources if source.shot == 0]),
-        forces=any([source.force is not None for source in config.sources]),
-        moments=any([source.moment is not None for source in config.sources]),
-        receivers=len(receiver_position(config.receivers, len(grid.cells))),
-        fibre=tuple([gauge_vector(line) for line in config.fibre for _ in range(line.count)]),
+    FILES = (("medium", EACH, "file"),)
+    SIZES = (
+        (("grid", "cells"), 50),
+        (("grid", "cells", EACH, SQUARE), 24),
+        (("receivers", "lines", EACH, "count"), 100),
+        (("fibre", EACH, "count"), 100),
     )
 
+    simulator: ElasticSimulator
+    grid: GridSection
+    medium: MediumSection
+    sources: list[SourceSection] = []
+    receivers: ReceiversSection = ReceiversSection()
+    fibre: list[FibreSection] = []
 
-def find_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
-    """Find the problems within and between the sections. A section that is itself invalid is None, and skipped."""
-    grid: GridSection | None = sections.get("grid")
-    sources: Sequence[SourceSection] | None = sections.get("sources")
-    control: Any = sections.get("control")
-    if sources is not None:
-        members = control.members if isinstance(control, WaveletSection) else None
-        yield from check_control(sources, members, "control" not in sections or control is not None)
-        yield from _check_sources(sources)
-    if grid is None:
-        return
-    yield from _check_grid(grid, sections.get("simulator"))
-    for number, source in enumerate(sources or ()):
-        yield from _check_place(("sources", number, "position"), source.position, grid, "a source")
-        yield from _check_components(number, source, len(grid.cells))
-    for number, line in enumerate(sections.get("fibre") or ()):
-        yield from _check_fibre(number, line, grid)
-    for key, position in receiver_keys(sections.get("receivers") or ReceiversSection()):
-        yield from _check_place(key, position, grid, "a receiver")
-    for name in MEDIUM:
-        yield from check_cells(("medium", name), grid.cells, getattr(sections.get("medium"), name, None), positive=True)
+    @classmethod
+    def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
+        names = ("simulator", "grid", "medium", "sources", "receivers", "fibre")
+        simulator, grid, medium, sources, receivers, fibre = map(sections.get, names)
+        if sources is not None:
+            yield from check_control(sources, sections)
+            yield from _check_sources(sources)
+        if grid is None:
+            return
+        yield from _check_grid(grid, simulator)
+        for number, source in enumerate(sources or ()):
+            yield from check_place(("sources", number, "position"), source.position, grid.bounds, "a source")
+            yield from _check_components(number, source, len(grid.cells))
+        for number, line in enumerate(fibre or ()):
+            yield from _check_fibre(number, line, grid)
+        for key, position in receiver_keys(receivers or ReceiversSection()):
+            yield from check_place(key, position, grid.bounds, "a receiver")
+        for name, given in medium or ():
+            yield from check_cells(("medium", name), grid.cells, given, positive=True)
+
+    def build_fields(self) -> Fields:
+        """Build every field; what differs between shots has a batch axis."""
+        cells, sources = self.grid.cells, self.sources
+        dim = len(cells)
+        moments = dim * (dim + 1) // 2
+        rows = {
+            "source_position": group_rows([source.position for source in sources], sources, dim),
+            "force": group_rows([source.force or [0.0] * dim for source in sources], sources, dim),
+            "moment": group_rows([source.moment or [0.0] * moments for source in sources], sources, moments),
+        }
+        for name in ("force", "moment"):
+            if rows[name].ndim > 2 and (rows[name] == rows[name][0]).all():
+                rows[name] = rows[name][0]
+        params = {name: fill_cells(cells, given) for name, given in self.medium} | rows
+        params["receiver_position"] = receiver_position(self.receivers, dim)
+        params["fibre_position"] = receiver_position(ReceiversSection(lines=[*self.fibre]), dim)
+        shapes = self._make_model(dt=1.0).state_shapes()  # [time] may be what is invalid
+        state = {name: np.zeros(shape) for name, shape in shapes.items()}
+        batched = frozenset([name for name, values in rows.items() if values.ndim > 2])
+        return Fields(params=params, state=state, channels=rows["force"].shape[-2] or None, batched=batched)
+
+    def build_model(self) -> Elastic:
+        return self._make_model(dt=self.time.dt)
+
+    def _make_model(self, *, dt: float) -> Elastic:
+        grid, absorbing = self.grid, "absorbing" in self.grid.kinds
+        speed = grid.layer_speed or float(fill_cells(grid.cells, self.medium.vp).max())
+        return Elastic(
+            cells=tuple(grid.cells),
+            spacing=grid.spacing,
+            dt=dt,
+            order=self.simulator.order,
+            sides=grid.kinds,
+            layer=grid.layer,
+            layer_speed=speed if absorbing else 0.0,
+            layer_frequency=(grid.layer_frequency or 0.0) if absorbing else 0.0,
+            sources=len([source for source in self.sources if source.shot == 0]),
+            forces=any([source.force is not None for source in self.sources]),
+            moments=any([source.moment is not None for source in self.sources]),
+            receivers=len(receiver_position(self.receivers, len(grid.cells))),
+            fibre=tuple([line.vector for line in self.fibre for _ in range(line.count)]),
+        )
+
+    def require_stable(self, model: Any, params: Any, state: Any) -> None:
+        super().require_stable(model, params, state)
+        if isinstance(self.control, WaveletSection):
+            stability.require_resolved(model, params, self.control.frequency)
 
 
 def _check_grid(grid: GridSection, simulator: ElasticSimulator | None) -> Iterator[Problem]:
-    kinds = sides(grid)
+    kinds = grid.kinds
     for side, kind in grid.sides.items():
         key = ("grid", "sides", side)
         if kind == "free" and side != "z-":
-            remedy = 'Let it be "wall" or "absorbing".'
-            yield Problem(key=key, constraint="only the top, z-, can be free", found="free", remedy=remedy)
+            yield Problem(key, "only the top, z-, can be free", "free", 'Let it be "wall" or "absorbing".')
         if side not in name_sides(grid.cells):
             remedy = "Leave it out, or give cells along x, y and z."
-            yield Problem(key=key, constraint="a section x, z has no sides across y", found=kind, remedy=remedy)
-    if "absorbing" in kinds and grid.layer_frequency is None:
-        remedy = "Add it; usually it is the dominant frequency of the sources."
-        constraint = "absorbing layers need a frequency [Hz]"
-        yield Problem(key=("grid", "layer_frequency"), constraint=constraint, found=NOTHING, remedy=remedy)
+            yield Problem(key, "a section x, z has no sides across y", kind, remedy)
+    yield from check_layer(kinds, grid.layer_frequency)
     for axis, count in enumerate(grid.cells):
         layers = kinds[2 * axis : 2 * axis + 2].count("absorbing") * grid.layer
         ends = least_count(simulator.order) if simulator is not None else 0
         if count < max(layers, ends):
             why = f"its layers take {layers} cells" if layers >= ends else f"its ends take {ends} cells in this order"
             constraint = f"must be at least {max(layers, ends)}, as {why}"
-            yield Problem(key=("grid", "cells", axis), constraint=constraint, found=count, remedy="Give more cells.")
+            yield Problem(("grid", "cells", axis), constraint, count, "Give more cells.")
 
 
 def _check_sources(sources: Sequence[SourceSection]) -> Iterator[Problem]:
     for number, source in enumerate(sources):
         if source.force is None and source.moment is None:
             remedy = "Add force = [x, z] or moment = [xx, zz, xz]; in space [x, y, z] or [xx, yy, zz, xy, xz, yz]."
-            yield Problem(
-                key=("sources", number),
-                constraint="a source has a force or a moment",
-                found=Words("neither"),
-                remedy=remedy,
-            )
+            yield Problem(("sources", number), "a source has a force or a moment", Words("neither"), remedy)
     first, *others = [len(each) for each in shots(sources)]
     for number, count in enumerate(others, 1):
         if count != first:
             constraint = f"shot {number} must have as many sources as shot 0, which has {first}"
-            yield Problem(
-                key=("sources",),
-                constraint=constraint,
-                found=count,
-                remedy="Number shots from 0, and give all as many sources.",
-            )
+            yield Problem(("sources",), constraint, count, "Number shots from 0, and give all as many sources.")
 
 
 def _check_components(number: int, source: SourceSection, dim: int) -> Iterator[Problem]:
     """Check that a source has the components of a section, or of space."""
-    if source.force is not None:
-        yield from check_axes(("sources", number, "force"), source.force, dim)
+    yield from check_axes(("sources", number, "force"), source.force, dim)
     count = dim * (dim + 1) // 2
     if source.moment is not None and len(source.moment) != count:
         names = "xx, zz, xz" if dim == 2 else "xx, yy, zz, xy, xz, yz"
         key, constraint = ("sources", number, "moment"), f"must have {count} elements, the moment rates {names}"
-        yield Problem(key=key, constraint=constraint, found=source.moment, remedy=f"Give {count} numbers.")
+        yield Problem(key, constraint, source.moment, f"Give {count} numbers.")
 
 
 def _check_fibre(number: int, line: FibreSection, grid: GridSection) -> Iterator[Problem]:
@@ -232,21 +238,8 @@ def _check_fibre(number: int, line: FibreSection, grid: GridSection) -> Iterator
         return
     if line.start == line.end:
         remedy = "Give another end; one channel lies at the start."
-        constraint = "a fibre goes from its start to another place"
-        yield Problem(key=("fibre", number, "end"), constraint=constraint, found=line.end, remedy=remedy)
+        yield Problem(("fibre", number, "end"), "a fibre goes from its start to another place", line.end, remedy)
         return
     for name, sign in (("start", -0.5), ("end", 0.5)):
-        last = (np.array(places[name]) + sign * np.array(gauge_vector(line))).tolist()
-        yield from _check_place(("fibre", number, name), last, grid, "the gauge of a channel")
-
-
-def _check_place(key: Key, position: Sequence[float], grid: GridSection, what: str) -> Iterator[Problem]:
-    """Check that a position is within the grid."""
-    if len(position) != len(grid.cells):
-        yield from check_axes(key, position, len(grid.cells))
-        return
-    for axis, (value, count) in enumerate(zip(position, grid.cells, strict=True)):
-        end = count * grid.spacing
-        if not 0 <= value <= end * (1 + 1e-12):
-            constraint = f"{what} must be inside of the grid, from 0 to {end:.6g} m along {name_axes(grid.cells)[axis]}"
-            yield Problem(key=(*key, axis), constraint=constraint, found=value, remedy="Move it, or give more cells.")
+        last = (np.array(places[name]) + sign * np.array(line.vector)).tolist()
+        yield from check_place(("fibre", number, name), last, grid.bounds, "the gauge of a channel")

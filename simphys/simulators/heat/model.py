@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from simphys.autograd import Tensor
-from simphys.autograd.errors import InputError
 from simphys.simulator import Arrays, Grid, Model, Record, Shape
-from simphys.simulator.model_checks import require_grid
+from simphys.simulator.model_checks import require_choices, require_grid, require_sides
 from simphys.simulator.physical import require_positive
 
-Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
-SIDES: tuple[Side, ...] = ("x-", "x+", "y-", "y+", "z-", "z+")
 KINDS = ("insulated", "fixed")
 SCHEMES = {"explicit": 0.0, "crank_nicolson": 0.5, "implicit": 1.0}
 """Weight theta of the new temperature in each scheme."""
@@ -63,16 +60,9 @@ class Heat(Model):
     Params, State = Params, State
 
     def __post_init__(self) -> None:
-        require_grid(self)
-        if len(self.cells) not in (1, 2, 3):
-            raise InputError("Heat.cells", "space has 1, 2 or 3 dimensions", list(self.cells), "Give 1 to 3 counts.")
-        if not self.sides:
-            object.__setattr__(self, "sides", ("insulated",) * (2 * self.dim))
-        if len(self.sides) != 2 * self.dim or not set(self.sides) <= set(KINDS):
-            constraint = f"must hold {2 * self.dim} of {KINDS}, one for each side x-, x+, ..."
-            raise InputError("Heat.sides", constraint, list(self.sides), "Name one for each side.")
-        if self.scheme not in SCHEMES:
-            raise InputError("Heat.scheme", f"must be one of {list(SCHEMES)}", self.scheme, "Choose one of these.")
+        require_grid(self, 1, 2, 3)
+        require_sides(self, "sides", KINDS, "insulated")
+        require_choices(self, scheme=tuple(SCHEMES))
 
     @property
     def dim(self) -> int:

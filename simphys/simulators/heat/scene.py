@@ -1,4 +1,4 @@
-"""The sections of a scene file that describe heat conduction, the arrays made of them, and their checks."""
+"""A scene of heat conduction: the sections of its file, the arrays and the model made of them, and their checks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.cell_fields import FieldFileSection, check_cells, fill_cells
-from simphys.scenefile.section import Count, Fields, Positive, Problem, Section, Simulator
+from simphys.scenefile.section import EACH, Count, Fields, Positive, Problem, Section, Simulator
+from simphys.scenefile.sections import Config
+from simphys.scenefile.shared import SIDES, FieldFileSection, Side, check_cells, check_side, fill_cells
 
-from .model import SIDES, Heat, Side
-
-POSITIVE = ("conductivity", "heat_capacity")
+from .model import Heat
 
 
 class HeatSimulator(Simulator):
@@ -49,33 +48,37 @@ class StateSection(Section):
     temperature: float | FieldFileSection
 
 
-def build_fields(config: Any) -> Fields:
-    """Build every parameter and state field at full size."""
-    grid: GridSection = config.grid
-    params = {name: fill_cells(grid.cells, getattr(config.medium, name)) for name in (*POSITIVE, "source")}
-    params["side_temperature"] = np.array([grid.sides.get(side, 0.0) for side in SIDES[: 2 * len(grid.cells)]])
-    state = {"temperature": fill_cells(grid.cells, config.state.temperature)}
-    return Fields(params=params, state=state, channels=2 * len(grid.cells) if grid.sides else None)
+class HeatConfig(Config):
+    """A scene of heat conduction."""
 
+    FILES = (("medium", EACH, "file"), ("state", EACH, "file"))
+    SIZES = ((("grid", "cells"), 50),)
 
-def build_model(config: Any) -> Heat:
-    """Build the model of a validated scene."""
-    grid: GridSection = config.grid
-    sides = tuple(["fixed" if side in grid.sides else "insulated" for side in SIDES[: 2 * len(grid.cells)]])
-    return Heat(tuple(grid.cells), grid.spacing, config.time.dt, config.simulator.scheme, sides)
+    simulator: HeatSimulator
+    grid: GridSection
+    medium: MediumSection
+    state: StateSection
 
+    @classmethod
+    def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
+        grid, medium, state = map(sections.get, ("grid", "medium", "state"))
+        if grid is None:
+            return
+        for side in grid.sides:
+            yield from check_side(("grid", "sides", side), side, len(grid.cells))
+        for name, given in medium or ():
+            yield from check_cells(("medium", name), grid.cells, given, positive=name != "source")
+        for name, given in state or ():
+            yield from check_cells(("state", name), grid.cells, given)
 
-def find_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
-    """Find the problems within and between the sections. A section that is itself invalid is None, and skipped."""
-    grid = sections.get("grid")
-    if grid is None:
-        return
-    known = SIDES[: 2 * len(grid.cells)]
-    for side in grid.sides:
-        if side not in known:
-            constraint, remedy = f"must be a side of a {len(grid.cells)}-D grid", f"Its sides are {', '.join(known)}."
-            yield Problem(key=("grid", "sides", side), constraint=constraint, found=side, remedy=remedy)
-    for key, names in (("medium", (*POSITIVE, "source")), ("state", ("temperature",))):
-        for name in names:
-            given = getattr(sections.get(key), name, None)
-            yield from check_cells((key, name), grid.cells, given, positive=name in POSITIVE)
+    def build_fields(self) -> Fields:
+        cells, sides = self.grid.cells, self.grid.sides
+        params = {name: fill_cells(cells, given) for name, given in self.medium}
+        params["side_temperature"] = np.array([sides.get(side, 0.0) for side in SIDES[: 2 * len(cells)]])
+        state = {"temperature": fill_cells(cells, self.state.temperature)}
+        return Fields(params=params, state=state, channels=2 * len(cells) if sides else None)
+
+    def build_model(self) -> Heat:
+        cells = tuple(self.grid.cells)
+        sides = tuple(["fixed" if side in self.grid.sides else "insulated" for side in SIDES[: 2 * len(cells)]])
+        return Heat(cells, self.grid.spacing, self.time.dt, self.simulator.scheme, sides)

@@ -16,7 +16,7 @@ from simphys.nn import Controller, Network
 from simphys.nn.network import NO_SHAPES
 from simphys.numerics.splitting import Stage, require_integrator, split_step
 from simphys.simulator import Arrays, Bodies, Model, Record, Shape
-from simphys.simulator.model_checks import read_indices, read_whole_numbers, require_counts
+from simphys.simulator.model_checks import read_indices, read_whole_numbers, require_counts, require_dimensions
 from simphys.simulator.physical import require_positive
 
 
@@ -88,14 +88,12 @@ class MassSpring(Model):
     controller: Controller | None = None
     """Controller that computes the actuators' control from a pattern and the state; None if the control is an input."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
 
     def __post_init__(self) -> None:
         require_integrator("MassSpring.integrator", self.integrator)
         require_counts(self, dim=1, anchors=0)
-        if self.dim > 3:
-            raise InputError("MassSpring.dim", "space has 1, 2 or 3 dimensions", self.dim, "Choose one of these.")
+        require_dimensions(self, "dim", self.dim, 1, 2, 3)
         if np.ndim(self.pinned) != 1 or np.asarray(self.pinned).dtype != bool:
             remedy = "Give True for each node that is held, and False for the others."
             raise InputError("MassSpring.pinned", "True or False for each node", self.pinned, remedy)

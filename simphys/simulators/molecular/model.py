@@ -10,20 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from simphys.autograd import Tensor, runtime, tensor
+from simphys.autograd import Tensor, tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape, StepLimit
-from simphys.simulator.memo import memo
+from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
+from simphys.simulator.memo import cast
 from simphys.simulator.model_checks import (
     read_indices,
     require_box,
+    require_choices,
     require_counts,
     require_not_negative_fields,
     require_positive_fields,
 )
+from simphys.simulator.neighbours import advise_room
 from simphys.simulator.physical import require_not_negative, require_positive
 
-from .stability import count_most, step_limits
 from .topology import link, number_molecules
 
 POTENTIALS = ("lennard_jones", "morse")
@@ -120,8 +121,7 @@ class Molecular(Model):
     damping: float = 0.0
     """Rate [1/m] at which Coulomb forces are damped, so that they are small at the cut-off."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
 
     def __post_init__(self) -> None:
         require_box(self)
@@ -131,10 +131,7 @@ class Molecular(Model):
         for name, width in (("bonds", 2), ("angles", 3)):
             atoms = read_indices(f"Molecular.{name}", getattr(self, name), width=width, count=self.atoms, noun="atom")
             object.__setattr__(self, name, atoms)
-        if self.potential not in POTENTIALS:
-            raise InputError("Molecular.potential", f"one of {POTENTIALS}", self.potential, "Choose one of these.")
-        if len(self.box) not in (2, 3):
-            raise InputError("Molecular.box", "space has 2 or 3 dimensions", len(self.box), "Give so many lengths.")
+        require_choices(self, potential=POTENTIALS)
         if not 0 < self.switch_on < self.cutoff:
             constraint = f"between 0 and the cut-off, {self.cutoff:g} m"
             raise InputError("Molecular.switch_on", constraint, f"{self.switch_on:g} m", "Take 0.9 of the cut-off.")
@@ -164,7 +161,7 @@ class Molecular(Model):
     @property
     def numbers(self) -> Array:
         """Numbers of the atoms, as real numbers [n]."""
-        return self._cast("numbers", np.arange(self.atoms))
+        return cast(self, "numbers", np.arange(self.atoms))
 
     @property
     def histogram(self) -> tuple[Array, Array, float]:
@@ -173,13 +170,13 @@ class Molecular(Model):
         shells = width * (4 * np.pi * self.centres**2 if self.dim == 3 else 2 * np.pi * self.centres)
         volume = 1 / self.inverse_volume if self.inverse_volume else 1.0
         weights = volume / (self.atoms**2 * shells)
-        return self._cast("centres", self.centres), self._cast("weights", weights), 1 / width
+        return cast(self, "centres", self.centres), cast(self, "weights", weights), 1 / width
 
     @property
     def molecule(self) -> Array | float:
         """Number of each atom's molecule, as real numbers [n], whose atoms do not interact as pairs; 0 for none."""
         alone = self.beads or not len(self.bonds) + len(self.angles)
-        return 0.0 if alone else self._cast("molecule", self._molecules)
+        return 0.0 if alone else cast(self, "molecule", self._molecules)
 
     @cached_property
     def _molecules(self) -> Array:
@@ -187,11 +184,6 @@ class Molecular(Model):
 
     bond_a, bond_b = (_column("bonds", end) for end in range(2))
     angle_a, angle_b, angle_c = (_column("angles", end) for end in range(3))
-
-    def _cast(self, name: str, values: Array) -> Array:
-        """Bring numbers to the precision in force, once."""
-        table = memo(self).setdefault("cast", {})
-        return table.setdefault((name, runtime.real_dtype()), values.astype(runtime.real_dtype()))
 
     def param_shapes(self) -> Mapping[str, Shape]:
         shapes: dict[str, Shape] = {"mass": (self.atoms,)} | dict.fromkeys(Params.names()[1:6], ())
@@ -216,14 +208,7 @@ class Molecular(Model):
             require_positive("molecular", params, {"friction": "1/s", "temperature": "J"}, instead=instead)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
-        """Name a list of neighbours that is full."""
-        most = count_most(state["position"], self.box, self.cutoff + self.skin)
-        if most > self.neighbours:
-            return f"An atom has {most} neighbours within cut-off and skin, and room for {self.neighbours}: raise it."
-        return ""
-
-    def step_limits(self, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
-        return step_limits(self, params, state)
+        return advise_room(self, state["position"], "An atom")
 
 
 def check_params(params: Arrays) -> None:

@@ -1,4 +1,4 @@
-"""Checks of a start: distances of atoms, room in lists of neighbours, and the time step of the stiffest pair."""
+"""The time step that the stiffest pair, bond or angle allows."""
 
 from __future__ import annotations
 
@@ -6,43 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from simphys.simulator import Array, Arrays, StepLimit
+from simphys.simulator import Arrays, StepLimit
+from simphys.simulator.neighbours import find_nearest
 
 from .topology import find_lengths
-
-
-def build_tree(position: Array, box: tuple[float, ...]) -> Any:
-    """Build a tree of positions in a box, for searches of neighbours."""
-    from scipy.spatial import cKDTree  # only where it is used
-
-    periodic = np.isfinite(box)
-    lengths = np.where(periodic, box, 1.0)
-    inside = np.where(periodic, position - lengths * np.floor(position / lengths), position)
-    inside = np.where(periodic & (inside >= lengths), 0.0, inside)  # by rounding
-    return cKDTree(inside, boxsize=np.where(periodic, box, 0.0))
-
-
-def find_nearest(position: Array, box: tuple[float, ...], molecule: Array | None = None) -> tuple[float, int, int]:
-    """Find the two atoms that are nearest to each other: their distance, inf for a single atom, and their numbers.
-
-    Atoms of one molecule do not count, if molecules are given.
-    """
-    tree = build_tree(position, box)
-    largest = 1 if molecule is None else int(np.bincount(molecule).max())
-    distances, others = tree.query(tree.data, k=np.arange(2, max(largest, 1) + 2))
-    if molecule is not None:
-        inside = others < len(position)
-        same = molecule[np.where(inside, others, 0)] == molecule[:, None]
-        distances = np.where(inside & same, np.inf, distances)
-    atom, place = np.unravel_index(distances.argmin(), distances.shape)
-    distance, other = float(distances[atom, place]), int(others[atom, place])
-    return distance, int(atom), other if np.isfinite(distance) else int(atom)
-
-
-def count_most(position: Array, box: tuple[float, ...], reach: float) -> int:
-    """Count the neighbours within reach of the atom that has most."""
-    tree = build_tree(position, box)
-    return int(tree.query_ball_point(tree.data, reach, return_length=True).max()) - 1
 
 
 def step_limits(model: Any, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:

@@ -18,6 +18,7 @@ from simphys.simulator.model_checks import (
     require_counts,
     require_grid,
     require_not_negative_fields,
+    require_sides,
 )
 from simphys.simulator.physical import require_positive
 
@@ -121,27 +122,21 @@ class MPM(Model):
     mass_floor: float = 1e-10
     """Mass added to each node so that empty nodes have a velocity [kg]; small compared with a particle's."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
     units: ClassVar[Mapping[str, str]] = {"affine": "1/s", "deformation": "", "collider_position": "m"}
     """Units of fields of the state, for recordings and pictures."""
 
     def __post_init__(self) -> None:
-        require_grid(self)
+        require_grid(self, 2, 3)
         require_counts(self, particles=1, margin=0)
         require_not_negative_fields(self, skin="m", mass_floor="kg")
-        _require(len(self.cells) in (2, 3), "cells", "the grid has 2 or 3 axes", self.cells, "Give 2 or 3 numbers.")
         least = 2 * self.margin + 2
         enough = min(self.cells) >= least and self.margin >= 1
         constraint = f"must have at least {least} nodes along each axis, with a margin of at least 1"
         _require(enough, "cells", constraint, self.cells, "Give more nodes, or another margin.")
         known = len(self.laws) > 0 and set(self.laws) <= set(LAWS) and len(set(self.laws)) == len(self.laws)
         _require(known, "laws", f"must be different ones of {tuple(LAWS)}", self.laws, "Choose from these.")
-        if not self.walls:
-            object.__setattr__(self, "walls", ("separating",) * (2 * self.dim))
-        faces = len(self.walls) == 2 * self.dim and set(self.walls) <= set(CONTACTS)
-        constraint = f"must hold one of {CONTACTS} for each of {2 * self.dim} faces"
-        _require(faces, "walls", constraint, self.walls, "Correct them.")
+        require_sides(self, "walls", CONTACTS, "separating")
         for name, most in (("law", len(self.laws) - 1), ("actuator", None)):
             given = getattr(self, name)
             if given is not None:

@@ -11,19 +11,12 @@ import numpy as np
 
 from simphys.rollout.budget import format_size, measure_free
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
-from simphys.simulators.mpm.collider import SHAPES
-from simphys.simulators.mpm.laws import LAW_PARAMETERS, LAWS
-from simphys.simulators.mpm.scene import (
-    SHAPE_KEYS,
-    BodySection,
-    ColliderSection,
-    EnvironmentSection,
-    GridSection,
-    parameter,
-    particle_spacing,
-    particles,
-    rotation,
-)
+from simphys.scenefile.shared import check_axes
+from simphys.simulator import Array
+
+from .collider import SHAPES
+from .laws import LAW_PARAMETERS, LAWS
+from .sections import SHAPE_KEYS, BodySection, ColliderSection, GridSection
 
 PARTICLE_BYTES = 500
 """Memory [B] that one particle takes at least: parameters, state and their copies."""
@@ -39,33 +32,26 @@ RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
 }
 
 
-def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
-    """Collect all problems. A section that is itself invalid is absent; checks that need it are skipped."""
-    grid: GridSection | None = sections.get("grid")
-    bodies: Sequence[BodySection] | None = sections.get("bodies")
-    environment: EnvironmentSection | None = sections.get("environment")
-    colliders: Sequence[ColliderSection] | None = sections.get("colliders")
-    found = [] if grid is None else list(_check_grid(grid))
+def find_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
+    """Find all problems. A section that is itself invalid is absent; checks that need it are skipped."""
+    grid, bodies, environment, colliders = map(sections.get, ("grid", "bodies", "environment", "colliders"))
+    wrong = [] if grid is None else list(_check_grid(grid))
     dim = None if grid is None else len(grid.cells)
-    if bodies is not None:
-        if not bodies:
-            found.append(_problem(("bodies",), "there must be a body", NOTHING, "Add a [[bodies]] section."))
-        for place, body in enumerate(bodies):
-            found += _check_body(("bodies", place), body, dim)
-    if dim is None:
-        return found
-    if environment is not None and environment.gravity is not None:
-        found += _check_axes(("environment", "gravity"), environment.gravity, dim)
-    for place, collider in enumerate(colliders or []):
-        found += _check_collider(("colliders", place), collider, dim)
-    if not found and grid is not None and bodies is not None:
-        found += _check_counts(grid, bodies)
-    if not found and grid is not None and bodies is not None:
-        found += _check_places(grid, bodies)
-        if not found:
+    if bodies is not None and not bodies:
+        wrong.append(Problem(("bodies",), "there must be a body", NOTHING, "Add a [[bodies]] section."))
+    for place, body in enumerate(bodies or []):
+        wrong += _check_body(("bodies", place), body, dim)
+    if dim is not None:
+        wrong += check_axes(("environment", "gravity"), getattr(environment, "gravity", None), dim)
+        for place, collider in enumerate(colliders or []):
+            wrong += _check_collider(("colliders", place), collider, dim)
+    if grid is not None and bodies is not None:
+        wrong = wrong or list(_check_counts(grid, bodies))
+        wrong = wrong or list(_check_places(grid, bodies))
+        if not wrong:
             for place, collider in enumerate(colliders or []):
-                found += _check_overlap(("colliders", place), collider, grid, bodies)
-    return found
+                wrong += _check_overlap(("colliders", place), collider, grid, bodies)
+    yield from wrong
 
 
 def _check_grid(grid: GridSection) -> Iterator[Problem]:
@@ -73,32 +59,32 @@ def _check_grid(grid: GridSection) -> Iterator[Problem]:
     for axis, count in enumerate(grid.cells):
         if count < least:
             constraint = f"must be at least {least}, as walls take {grid.margin} nodes at each side"
-            yield _problem(("grid", "cells", axis), constraint, count, "Give more nodes.")
+            yield Problem(("grid", "cells", axis), constraint, count, "Give more nodes.")
     for face in grid.walls if isinstance(grid.walls, dict) else ():
         if face[0] not in "xyz"[:dim]:
             remedy = f"Its axes are {', '.join('xyz'[:dim])}."
-            yield _problem(("grid", "walls", face), f"must be a face of a {dim}-D grid", face, remedy)
+            yield Problem(("grid", "walls", face), f"must be a face of a {dim}-D grid", face, remedy)
 
 
 def _check_body(key: Key, body: BodySection, dim: int | None) -> Iterator[Problem]:
     yield from _check_shape(key, body)
     for name in ("lower", "upper", "centre", "origin", "counts", "velocity", "fibre"):
-        if dim is not None and (value := getattr(body, name)) is not None:
-            yield from _check_axes((*key, name), value, dim)
+        if dim is not None:
+            yield from check_axes((*key, name), getattr(body, name), dim)
     if body.lower and body.upper and len(body.lower) == len(body.upper) and not np.all(np.less(body.lower, body.upper)):
         constraint = f"must be beyond the lower corner {body.lower} along every axis"
-        yield _problem((*key, "upper"), constraint, body.upper, "Exchange the corners, or give the box a size.")
+        yield Problem((*key, "upper"), constraint, body.upper, "Exchange the corners, or give the box a size.")
     if body.per_cell is not None and body.particle_spacing is not None:
         both = {"per_cell": body.per_cell, "particle_spacing": body.particle_spacing}
-        yield _problem(key, "must have only one of per_cell and particle_spacing", both, "Drop one.")
+        yield Problem(key, "must have only one of per_cell and particle_spacing", both, "Drop one.")
     if (body.density is None) == (body.particle_mass is None):
         found = Words("neither" if body.density is None else "both")
-        yield _problem(key, "must have exactly one of density and particle_mass", found, "Give exactly one.")
+        yield Problem(key, "must have exactly one of density and particle_mass", found, "Give exactly one.")
     if body.fibre is not None and not any(body.fibre):
-        yield _problem((*key, "fibre"), "must have a direction", body.fibre, "Give a nonzero vector.")
+        yield Problem((*key, "fibre"), "must have a direction", body.fibre, "Give a nonzero vector.")
     if body.fibre is not None and body.actuator is None:
         remedy = "Add actuator = 0, or drop fibre."
-        yield _problem((*key, "fibre"), "is only for a body with an actuator", body.fibre, remedy)
+        yield Problem((*key, "fibre"), "is only for a body with an actuator", body.fibre, remedy)
     yield from _check_law(key, body)
 
 
@@ -108,35 +94,34 @@ def _check_shape(key: Key, body: BodySection) -> Iterator[Problem]:
             value = getattr(body, name)
             if shape == body.shape and value is None:
                 remedy = f"Add {name}: a {shape} is described by {' and '.join(names)}."
-                yield _problem((*key, name), f"a {shape} needs {name}", NOTHING, remedy)
+                yield Problem((*key, name), f"a {shape} needs {name}", NOTHING, remedy)
             elif shape != body.shape and value is not None:
                 remedy = f"A {body.shape} is described by {' and '.join(SHAPE_KEYS[body.shape])}."
-                yield _problem((*key, name), f"is for a {shape}, not for a {body.shape}", value, remedy)
+                yield Problem((*key, name), f"is for a {shape}, not for a {body.shape}", value, remedy)
 
 
 def _check_law(key: Key, body: BodySection) -> Iterator[Problem]:
     if body.law not in LAWS:
-        yield _problem((*key, "law"), "must be a constitutive law", body.law, f"Known: {', '.join(LAWS)}.")
+        yield Problem((*key, "law"), "must be a constitutive law", body.law, f"Known: {', '.join(LAWS)}.")
         return
     reads = LAWS[body.law].PARAMETERS
     for name in LAW_PARAMETERS:
-        value, given = parameter(body, name), getattr(body, name)
+        value, given = body.parameter(name), getattr(body, name)
         text, holds = RANGES[name]
         if name in reads and value is None:
             remedy = f"The law {body.law} uses {', '.join(reads)}."
-            yield _problem((*key, name), f"the law {body.law} needs {name}", NOTHING, f"Add it. {remedy}")
+            yield Problem((*key, name), f"the law {body.law} needs {name}", NOTHING, f"Add it. {remedy}")
         elif name not in reads and given is not None:
             remedy = f"It uses {', '.join(reads)}."
-            yield _problem((*key, name), f"the law {body.law} does not use {name}", given, f"Drop it. {remedy}")
+            yield Problem((*key, name), f"the law {body.law} does not use {name}", given, f"Drop it. {remedy}")
         elif given is not None and not holds(given):
             remedy = "30 degrees are 0.5236." if name == "friction_angle" else "Correct it."
-            yield _problem((*key, name), f"must be {text}", given, remedy)
+            yield Problem((*key, name), f"must be {text}", given, remedy)
 
 
 def _check_collider(key: Key, collider: ColliderSection, dim: int) -> Iterator[Problem]:
-    yield from _check_axes((*key, "position"), collider.position, dim)
-    if collider.velocity is not None:
-        yield from _check_axes((*key, "velocity"), collider.velocity, dim)
+    yield from check_axes((*key, "position"), collider.position, dim)
+    yield from check_axes((*key, "velocity"), collider.velocity, dim)
     count = dim if collider.shape == "box" else SHAPES[collider.shape]
     if len(collider.size) != count:
         constraint = f"a {collider.shape} has {count} size{'' if count == 1 else 's'}"
@@ -146,24 +131,22 @@ def _check_collider(key: Key, collider: ColliderSection, dim: int) -> Iterator[P
             "capsule": "Give half of the distance between its centres, and the radius.",
             "plane": "Omit it.",
         }[collider.shape]
-        yield _problem((*key, "size"), constraint, collider.size, remedy)
+        yield Problem((*key, "size"), constraint, collider.size, remedy)
     for name, plane, space in (
         ("rotation", "an angle [rad]", "a quaternion (w, x, y, z)"),
         ("spin", "a number [rad/s]", "a vector [rad/s]"),
     ):
         value = getattr(collider, name)
         if value is not None and isinstance(value, list) != (dim == 3):
-            constraint = f"must be {plane if dim == 2 else space} in {dim}-D"
-            yield _problem((*key, name), constraint, value, "Correct it.")
+            yield Problem((*key, name), f"must be {plane if dim == 2 else space} in {dim}-D", value, "Correct it.")
     if isinstance(collider.rotation, list) and not any(collider.rotation):
-        remedy = "For no rotation, give [1, 0, 0, 0]."
-        yield _problem((*key, "rotation"), "must not be zero", collider.rotation, remedy)
+        yield Problem((*key, "rotation"), "must not be zero", collider.rotation, "For no rotation, give [1, 0, 0, 0].")
 
 
 def _check_counts(grid: GridSection, bodies: Sequence[BodySection]) -> Iterator[Problem]:
     """Check that the particles of each body fit into memory, before any is made."""
     for place, body in enumerate(bodies):
-        spacing = particle_spacing(body, grid)
+        spacing = body.find_spacing(grid)
         if body.shape == "box" and body.lower is not None and body.upper is not None:
             edges = [upper - lower for lower, upper in zip(body.lower, body.upper, strict=True)]
         elif body.shape == "ball" and body.radius is not None:
@@ -174,7 +157,7 @@ def _check_counts(grid: GridSection, bodies: Sequence[BodySection]) -> Iterator[
         if size > (free := measure_free()):
             constraint = f"its particles must fit into the free memory, {format_size(free)}"
             found = Words(f"{size:.3g} bytes or more, for particles {spacing:g} m apart")
-            yield _problem(("bodies", place), constraint, found, "Make it smaller, or give a larger particle_spacing.")
+            yield Problem(("bodies", place), constraint, found, "Make it smaller, or give a larger particle_spacing.")
 
 
 def _check_places(grid: GridSection, bodies: Sequence[BodySection]) -> Iterator[Problem]:
@@ -183,9 +166,9 @@ def _check_places(grid: GridSection, bodies: Sequence[BodySection]) -> Iterator[
     upper = (np.array(grid.cells) - grid.margin) * grid.spacing
     slack = 1e-9 * grid.spacing
     for place, body in enumerate(bodies):
-        if not len(particles(body, grid)[0]):
+        if not len(body.seed(grid)[0]):
             remedy = "Raise per_cell, or make the body larger."
-            yield _problem(("bodies", place), "a body must have a particle", Words("none"), remedy)
+            yield Problem(("bodies", place), "a body must have a particle", Words("none"), remedy)
         low, high, _ = _extent(body, grid)
         for corner, where, outside in (
             ("lower", low, np.any(low < lower - slack)),
@@ -196,15 +179,14 @@ def _check_places(grid: GridSection, bodies: Sequence[BodySection]) -> Iterator[
                     f"a body must be inside of the walls, from {_format_corner(lower)} to {_format_corner(upper)} m"
                 )
                 found = Words(f"its {corner} corner at {_format_corner(where)}")
-                yield _problem(("bodies", place), constraint, found, "Move it, make it smaller, or give more cells.")
+                yield Problem(("bodies", place), constraint, found, "Move it, make it smaller, or give more cells.")
     for (one, body), (other, second) in combinations(enumerate(bodies), 2):
         if _distance(_extent(body, grid), _extent(second, grid)) < -slack:
             constraint = "bodies must not overlap: their mass would count twice"
-            found = Words(f"an overlap with bodies.{one}")
-            yield _problem(("bodies", other), constraint, found, "Move one of them.")
+            yield Problem(("bodies", other), constraint, Words(f"an overlap with bodies.{one}"), "Move one of them.")
 
 
-def _extent(body: BodySection, grid: GridSection) -> tuple[np.ndarray, np.ndarray, float]:
+def _extent(body: BodySection, grid: GridSection) -> tuple[Array, Array, float]:
     """Compute lower and upper corner of a body's bounding box, and the radius of its rounding: a ball's, or 0."""
     if body.shape == "ball":
         assert body.centre is not None and body.radius is not None, "checked before"
@@ -212,11 +194,11 @@ def _extent(body: BodySection, grid: GridSection) -> tuple[np.ndarray, np.ndarra
     if body.shape == "box":
         return np.array(body.lower), np.array(body.upper), 0.0
     assert body.origin is not None and body.counts is not None, "checked before"
-    spacing, first = particle_spacing(body, grid), np.array(body.origin)
+    spacing, first = body.find_spacing(grid), np.array(body.origin)
     return first, first + (np.array(body.counts) - 1) * spacing, 0.0
 
 
-def _distance(one: tuple[np.ndarray, np.ndarray, float], other: tuple[np.ndarray, np.ndarray, float]) -> float:
+def _distance(one: tuple[Array, Array, float], other: tuple[Array, Array, float]) -> float:
     """Compute the distance of two boxes with rounded corners; if they overlap, minus the depth of the overlap."""
     radius = one[2] + other[2]
     gap = np.maximum(one[0] - other[1], other[0] - one[1]) + radius  # between the inner boxes, without the rounding
@@ -229,17 +211,16 @@ def _check_overlap(
 ) -> Iterator[Problem]:
     """Check that no particle starts inside of a collider."""
     for place, body in enumerate(bodies):
-        position, _ = particles(body, grid)
+        position, _ = body.seed(grid)
         inside = int(np.count_nonzero(_is_inside(collider, position)))
         if inside:
             found = Words(f"{inside} of the {len(position)} particles of bodies.{place} inside of it")
-            yield _problem(key, "a collider must not overlap with a body initially", found, "Move one of them.")
+            yield Problem(key, "a collider must not overlap with a body initially", found, "Move one of them.")
 
 
-def _is_inside(collider: ColliderSection, position: np.ndarray) -> np.ndarray:
+def _is_inside(collider: ColliderSection, position: Array) -> Array:
     """Return True for each of the points [n, dim] that is inside of a collider."""
-    dim = position.shape[1]
-    local = (position - np.array(collider.position)) @ _matrix(rotation(collider, dim))
+    local = (position - np.array(collider.position)) @ _matrix(collider.start)
     size = collider.size
     match collider.shape:
         case "sphere":
@@ -253,7 +234,7 @@ def _is_inside(collider: ColliderSection, position: np.ndarray) -> np.ndarray:
             return np.linalg.norm(local, axis=1) < size[1]
 
 
-def _matrix(rotation: np.ndarray) -> np.ndarray:
+def _matrix(rotation: Array) -> Array:
     """Return the matrix from a collider's frame to the scene's, for its angle [1] or quaternion [4]."""
     from scipy.spatial.transform import Rotation
 
@@ -262,15 +243,5 @@ def _matrix(rotation: np.ndarray) -> np.ndarray:
     return Rotation.from_quat(np.roll(rotation, -1)).as_matrix()  # scipy has w last
 
 
-def _check_axes(key: Key, value: list[Any], dim: int) -> Iterator[Problem]:
-    if len(value) != dim:
-        constraint = f"must have {dim} elements, one for each axis of the grid"
-        yield _problem(key, constraint, value, f"It has {len(value)}: give {dim}.")
-
-
-def _problem(key: Key, constraint: str, found: object, remedy: str) -> Problem:
-    return Problem(key=key, constraint=constraint, found=found, remedy=remedy)
-
-
-def _format_corner(corner: np.ndarray) -> str:
+def _format_corner(corner: Array) -> str:
     return f"({', '.join(f'{value:.4g}' for value in corner)})"

@@ -1,4 +1,4 @@
-"""Sections of a scene file for pendulums, the arrays that they define, and their checks."""
+"""A scene of pendulums: the sections of its file, the arrays and the model made of them, and their checks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ import numpy as np
 from pydantic import Field
 
 from simphys.scenefile.section import NOTHING, Fields, NonNegative, Positive, Problem, Section, Simulator
-from simphys.simulators.pendulum.chain import Chain
-from simphys.simulators.pendulum.chain.markers import ChainMarkers
-from simphys.simulators.pendulum.spherical import Spherical
-from simphys.simulators.pendulum.spherical.markers import SphericalMarkers
+from simphys.scenefile.sections import Config
+from simphys.scenefile.shared import check_length
+
+from .chain import Chain
+from .chain.markers import ChainMarkers
+from .spherical import Spherical
+from .spherical.markers import SphericalMarkers
+from .spherical.sphere import ProjectToSphere
 
 Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
 Lengths = Annotated[list[Positive], Field(min_length=1)]
@@ -96,90 +100,88 @@ PERPENDICULAR = 1e-9
 """Largest relative component of the initial rate along the link."""
 
 
-def build_fields(config: Any) -> Fields:
-    """Expand every parameter field and state component to full length."""
-    geometry, material, environment, state = config.geometry, config.material, config.environment, config.state
-    if config.simulator.kind == "spherical":
-        gravity = environment.gravity
+class PendulumConfig(Config):
+    """A scene of a chain of pendulums, or of a spherical pendulum."""
+
+    simulator: PendulumSimulator
+    geometry: GeometrySection
+    material: MaterialSection = MaterialSection()
+    environment: EnvironmentSection = EnvironmentSection()
+    state: StateSection = StateSection()
+
+    @property
+    def has_friction(self) -> bool:
+        """True if friction or drag of a chain is given, or unknown."""
+        unknown = {each.parameter for each in self.unknowns.values()}
+        return any([name in unknown or getattr(self.material, name) is not None for name in FRICTION])
+
+    @classmethod
+    def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
+        simulator = sections.get("simulator")
+        others = [sections.get(name) for name in ("geometry", "material", "environment", "state")]
+        if simulator is not None:
+            yield from (_check_spherical if simulator.kind == "spherical" else _check_chain)(*others)
+
+    def build_fields(self) -> Fields:
+        return self._build_spherical() if self.simulator.kind == "spherical" else self._build_chain()
+
+    def _build_spherical(self) -> Fields:
+        material, gravity, state = self.material, self.environment.gravity, self.state
         direction = np.array(state.direction, dtype=float)
         params = {
-            "length": np.array(geometry.length),
+            "length": np.array(self.geometry.length),
             "mass": np.array(material.mass),
             "damping": np.array(material.damping),
             "gravity": np.array(gravity if isinstance(gravity, list) else [0.0, 0.0, -gravity]),
         }
         rate = np.zeros(3) if state.rate is None else np.array(state.rate, dtype=float)
-        return Fields(
-            params=params,
-            state={"direction": direction / np.linalg.norm(direction), "rate": rate},
-            channels=3,
-            markers=SphericalMarkers(),
-        )
-    length = np.atleast_1d(np.array(geometry.length, dtype=float))
-    n = len(length)
-    params = {"length": length, "gravity": np.array(environment.gravity), "tilt": np.array(environment.tilt)}
-    for name, usual in {**OF_LINKS, **(FRICTION if _has_friction(config) else {})}.items():
-        given = getattr(material, name)
-        params[name] = np.full(n, usual if given is None else given, dtype=float)
-    start = {
-        name: np.zeros(n) if given is None else np.array(given, dtype=float)
-        for name, given in (("angle", state.angle), ("rate", state.rate))
-    }
-    return Fields(params=params, state=start, channels=n, markers=ChainMarkers(n))
+        start = {"direction": direction / np.linalg.norm(direction), "rate": rate}
+        return Fields(params=params, state=start, channels=3, markers=SphericalMarkers())
+
+    def _build_chain(self) -> Fields:
+        length = np.atleast_1d(np.array(self.geometry.length, dtype=float))
+        n, environment = len(length), self.environment
+        params = {"length": length, "gravity": np.array(environment.gravity), "tilt": np.array(environment.tilt)}
+        for name, usual in (OF_LINKS | (FRICTION if self.has_friction else {})).items():
+            given = getattr(self.material, name)
+            params[name] = np.full(n, usual if given is None else given, dtype=float)
+        start = {name: np.full(n, getattr(self.state, name) or 0.0, dtype=float) for name in ("angle", "rate")}
+        return Fields(params=params, state=start, channels=n, markers=ChainMarkers(n))
+
+    def build_model(self) -> Chain | Spherical:
+        dt, integrator = self.time.dt, self.simulator.integrator
+        if self.simulator.kind == "spherical":
+            return Spherical(dt, integrator)
+        return Chain(np.size(self.geometry.length), dt, integrator, self.has_friction)
+
+    def completed(self, state: Any, design: Any = None) -> Any:
+        """Keep an unknown start on the sphere."""
+        if self.simulator.kind == "chain":
+            return state
+        direction, rate = ProjectToSphere.apply(self.build_model(), *state.tensors())
+        return state.replace(direction=direction, rate=rate)
 
 
-def build_model(config: Any) -> Chain | Spherical:
-    """Build the model of a validated scene."""
-    dt, integrator = config.time.dt, config.simulator.integrator
-    if config.simulator.kind == "spherical":
-        return Spherical(dt, integrator)
-    return Chain(np.size(config.geometry.length), dt, integrator, _has_friction(config))
-
-
-def _has_friction(config: Any) -> bool:
-    """Tell if friction or drag is given, or unknown."""
-    unknown = {each.parameter for each in config.unknowns.values()}
-    return any([name in unknown or getattr(config.material, name) is not None for name in FRICTION])
-
-
-def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
-    """Collect all problems. A section that is itself invalid is None; checks that depend on it are skipped."""
-    simulator: PendulumSimulator | None = sections.get("simulator")
-    geometry: GeometrySection | None = sections.get("geometry")
-    material: MaterialSection | None = sections.get("material")
-    environment: EnvironmentSection | None = sections.get("environment")
-    state: StateSection | None = sections.get("state")
-    if simulator is None:
-        return []
-    if simulator.kind == "spherical":
-        return list(_check_spherical(geometry, material, environment, state))
-    found: list[Problem] = []
+def _check_chain(
+    geometry: GeometrySection | None,
+    material: MaterialSection | None,
+    environment: EnvironmentSection | None,
+    state: StateSection | None,
+) -> Iterator[Problem]:
     if environment is not None and isinstance(environment.gravity, list):
-        constraint, remedy = "a chain takes a number", "Give a number, and a tilt for its direction."
-        found.append(
-            Problem(key=("environment", "gravity"), constraint=constraint, found=environment.gravity, remedy=remedy)
-        )
+        remedy = "Give a number, and a tilt for its direction."
+        yield Problem(("environment", "gravity"), "a chain takes a number", environment.gravity, remedy)
     if state is not None and state.direction is not None:
         remedy = 'Give the angle of each link, or simulator.kind = "spherical".'
-        constraint = "only a spherical pendulum has a direction"
-        found.append(Problem(key=("state", "direction"), constraint=constraint, found=state.direction, remedy=remedy))
-    if geometry is not None:
-        n = np.size(geometry.length)
-        if material is not None:
-            found += _find_massless(material, n)
-        for section, names in ((material, ("mass", "damping", *OF_CHAINS)), (state, ("angle", "rate"))):
-            for name in names:
-                value = getattr(section, name, None)
-                if isinstance(value, list) and len(value) != n:
-                    found.append(
-                        Problem(
-                            key=("material" if section is material else "state", name),
-                            constraint=f"must have {n} elements, one for each link",
-                            found=value,
-                            remedy=f"It has {len(value)}: give {n}.",
-                        )
-                    )
-    return found
+        yield Problem(("state", "direction"), "only a spherical pendulum has a direction", state.direction, remedy)
+    if geometry is None:
+        return
+    n = np.size(geometry.length)
+    if material is not None:
+        yield from _find_massless(material, n)
+    for section, name, names in ((material, "material", (*OF_LINKS, *FRICTION)), (state, "state", ("angle", "rate"))):
+        for each in names:
+            yield from check_length((name, each), getattr(section, each, None), n, "link")
 
 
 def _find_massless(material: MaterialSection, links: int) -> Iterator[Problem]:
@@ -189,7 +191,7 @@ def _find_massless(material: MaterialSection, links: int) -> Iterator[Problem]:
     if {np.size(centre), np.size(inertia)} <= {1, links} and ((np.array(centre) == 0) & (np.array(inertia) == 0)).any():
         constraint = "a link whose centre of mass is in its joint needs an inertia"
         remedy = "Move its centre of mass, or give it a material.inertia."
-        yield Problem(key=("material", "centre"), constraint=constraint, found=centre, remedy=remedy)
+        yield Problem(("material", "centre"), constraint, centre, remedy)
 
 
 def _check_spherical(
@@ -202,37 +204,29 @@ def _check_spherical(
         for each in names:
             value = getattr(section, each, None)
             if isinstance(value, list):
-                constraint = "a spherical pendulum takes a number"
-                yield Problem(key=(name, each), constraint=constraint, found=value, remedy="Give one number.")
+                yield Problem((name, each), "a spherical pendulum takes a number", value, "Give one number.")
     for each in OF_CHAINS:
         value = getattr(material, each, None)
         if value is not None:
-            constraint, remedy = "belongs to a chain", "Remove it, or give a chain of one link."
-            yield Problem(key=("material", each), constraint=constraint, found=value, remedy=remedy)
+            yield Problem(("material", each), "belongs to a chain", value, "Remove it, or give a chain of one link.")
     if environment is not None and environment.tilt:
-        constraint, remedy = "only a chain has a tilt", "Give gravity as a vector."
-        yield Problem(key=("environment", "tilt"), constraint=constraint, found=environment.tilt, remedy=remedy)
+        yield Problem(("environment", "tilt"), "only a chain has a tilt", environment.tilt, "Give gravity as a vector.")
     if state is None:
         return
     if state.angle is not None:
-        constraint, remedy = "only a chain has angles", "Give the direction [3] of the link."
-        yield Problem(key=("state", "angle"), constraint=constraint, found=state.angle, remedy=remedy)
+        yield Problem(("state", "angle"), "only a chain has angles", state.angle, "Give the direction [3] of the link.")
     if state.direction is None or not any(state.direction):
         constraint, remedy = "must be a direction", "Give three numbers, not all 0: from the support to the mass."
-        yield Problem(
-            key=("state", "direction"), constraint=constraint, found=state.direction or NOTHING, remedy=remedy
-        )
+        yield Problem(("state", "direction"), constraint, state.direction or NOTHING, remedy)
         return
     if state.rate is None:
         return
     if len(state.rate) != 3:
         remedy = f"It has {len(state.rate)}: give 3."
-        yield Problem(
-            key=("state", "rate"), constraint="an angular velocity has 3 elements", found=state.rate, remedy=remedy
-        )
+        yield Problem(("state", "rate"), "an angular velocity has 3 elements", state.rate, remedy)
         return
     along = np.dot(state.rate, state.direction) / np.linalg.norm(state.direction)
     if abs(along) > PERPENDICULAR * np.linalg.norm(state.rate):
         constraint = "must be perpendicular to the direction: a point mass does not spin about its link"
         remedy = f"Its component along the link is {along:.3g} rad/s: remove it."
-        yield Problem(key=("state", "rate"), constraint=constraint, found=state.rate, remedy=remedy)
+        yield Problem(("state", "rate"), constraint, state.rate, remedy)

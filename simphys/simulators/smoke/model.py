@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.simulator import Arrays, Grid, Model, Record, Shape
-from simphys.simulator.model_checks import require_counts, require_grid
+from simphys.simulator.model_checks import require_choices, require_counts, require_grid, require_sides
 from simphys.simulator.physical import require_not_negative
 
 GRIDS = ("staggered", "collocated")
@@ -84,28 +84,13 @@ class Smoke(Model):
     has_obstacle: bool = False
     """True if there is an obstacle."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
 
     def __post_init__(self) -> None:
-        require_grid(self)
+        require_grid(self, 2, 3)
         require_counts(self, sweeps=0, most_iterations=0)
-        if len(self.cells) not in (2, 3):
-            raise InputError("Smoke.cells", "space has 2 or 3 dimensions", list(self.cells), "Give 2 or 3 counts.")
-        if not self.boundaries:
-            object.__setattr__(self, "boundaries", ("periodic",) * (2 * self.dim))
-        if len(self.boundaries) != 2 * self.dim or not set(self.boundaries) <= set(BOUNDARIES):
-            constraint = f"must hold {2 * self.dim} of {BOUNDARIES}, one for each side x-, x+, ..."
-            raise InputError("Smoke.boundaries", constraint, list(self.boundaries), "Name one for each side.")
-        for name, known in (("grid", GRIDS), ("advection", ADVECTIONS), ("projection", PROJECTIONS)):
-            if getattr(self, name) not in known:
-                constraint = f"must be one of {known}"
-                raise InputError(f"Smoke.{name}", constraint, getattr(self, name), "Choose one of these.")
-        for axis in range(self.dim):
-            pair = self.boundaries[2 * axis : 2 * axis + 2]
-            if pair.count("periodic") == 1:
-                remedy = "Make both sides periodic, or neither."
-                raise InputError("Smoke.boundaries", "opposite sides are periodic together", list(pair), remedy)
+        require_sides(self, "boundaries", BOUNDARIES, "periodic")
+        require_choices(self, grid=GRIDS, advection=ADVECTIONS, projection=PROJECTIONS)
         if self.projection == "fft" and not self.is_periodic:
             remedy = "Use multigrid, or make all sides periodic."
             raise InputError("Smoke.projection", "fft needs periodic sides", list(self.boundaries), remedy)

@@ -3,8 +3,9 @@
 from simphys.rollout.engine import engine_of
 
 from .model import SPH, Params, State, check_params
+from .stability import advise, step_limits
 from .step import step
 
 __all__ = ["SPH", "Params", "State", "step"]
 
-SPH.bind(step=step, engine=engine_of(step), check=check_params)
+SPH.bind(step=step, engine=engine_of(step), check=check_params, advice=advise, step_limits=step_limits)

@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from simphys.autograd import Tensor, runtime
+from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape, StepLimit
-from simphys.simulator.memo import memo
+from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
+from simphys.simulator.memo import cast
 from simphys.simulator.model_checks import (
     require_box,
     require_counts,
@@ -21,7 +21,7 @@ from simphys.simulator.model_checks import (
 from simphys.simulator.physical import require_not_negative, require_positive
 
 from .kernel import strength
-from .stability import advise, find_wall_distance, step_limits
+from .stability import find_wall_distance
 
 
 @dataclass(frozen=True)
@@ -87,16 +87,13 @@ class SPH(Model):
     breadth: float = 1.0
     """Breadth [m] of the tank that depths are averaged over, in space; 1 in the plane."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
 
     def __post_init__(self) -> None:
         require_box(self)
         require_counts(self, fluid_count=1, wall_count=0, neighbours=1)
         require_positive_fields(self, spacing="m", smoothing="m", gauge_width="m", breadth="m", exponent="1")
         require_not_negative_fields(self, skin="m", diffusion="1")
-        if len(self.box) not in (2, 3):
-            raise InputError("SPH.box", "space has 2 or 3 dimensions", len(self.box), "Give so many lengths.")
         if not 1.0 <= self.smoothing / self.spacing <= 3.0:
             constraint = f"between 1 and 3 spacings of {self.spacing:g} m, so that sums over neighbours are accurate"
             raise InputError("SPH.smoothing", constraint, f"{self.smoothing:g} m", "Take 1.5 spacings.")
@@ -139,23 +136,18 @@ class SPH(Model):
     @property
     def walls(self) -> Array:
         """1 for each particle of a wall, 0 for others, [n]."""
-        return self._cast("walls", np.arange(self.particles) >= self.fluid_count)
+        return cast(self, "walls", np.arange(self.particles) >= self.fluid_count)
 
     @property
     def fluid(self) -> Array:
         """1 for each particle of fluid, 0 for others, [n]."""
-        return self._cast("fluid", np.arange(self.particles) < self.fluid_count)
+        return cast(self, "fluid", np.arange(self.particles) < self.fluid_count)
 
     @property
     def gauge_numbers(self) -> tuple[Array, Array, float, float]:
         """Places of the gauges, marks of the fluid, volume over area of a gauge, and one over its width."""
         area = self.gauge_width * self.breadth
-        return self._cast("gauges", np.array(self.gauges)), self.fluid, self.volume / area, 1 / self.gauge_width
-
-    def _cast(self, name: str, values: Array) -> Array:
-        """Bring numbers to the precision in force, once."""
-        table = memo(self).setdefault("cast", {})
-        return table.setdefault((name, runtime.real_dtype()), values.astype(runtime.real_dtype()))
+        return cast(self, "gauges", np.array(self.gauges)), self.fluid, self.volume / area, 1 / self.gauge_width
 
     def param_shapes(self) -> Mapping[str, Shape]:
         return dict.fromkeys(Params.names(), ()) | {"gravity": (self.dim,)}
@@ -170,12 +162,6 @@ class SPH(Model):
         return Bodies(
             pinned=walls, group=group, own=self.particles, names=("fluid", "wall")[: 1 + bool(self.wall_count)]
         )
-
-    def advice(self, params: Arrays, state: Arrays) -> str:
-        return advise(self, params, state)
-
-    def step_limits(self, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
-        return step_limits(self, params, state)
 
 
 def check_params(params: Arrays) -> None:

@@ -1,4 +1,4 @@
-"""Checks of a start: room in lists of neighbours, and time steps that are stable."""
+"""Time steps that are stable, and the mean distance of the fluid from a wall."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from simphys.simulator import Array, Arrays, StepLimit
+from simphys.simulator import Arrays, StepLimit
+from simphys.simulator.neighbours import advise_room
 
 COURANT = 0.4
 """Longest stable step in times of sound through a smoothing length."""
@@ -30,32 +31,6 @@ def find_wall_distance(spacing: float, smoothing: float, dim: int) -> float:
     return float(spacing * (weight * height).sum() / weight.sum())
 
 
-def build_tree(position: Array, box: tuple[float, ...]) -> Any:
-    """Build a tree of positions in a box, for searches of neighbours."""
-    from scipy.spatial import cKDTree  # only where it is used
-
-    periodic = np.isfinite(box)
-    lengths = np.where(periodic, box, 1.0)
-    low = np.where(periodic, 0.0, position.min(axis=0))  # trees of boxes take no negative numbers
-    inside = np.where(periodic, position - lengths * np.floor(position / lengths), position - low)
-    inside = np.where(periodic & (inside >= lengths), 0.0, inside)  # by rounding
-    return cKDTree(inside, boxsize=np.where(periodic, box, 0.0))
-
-
-def count_most(position: Array, box: tuple[float, ...], reach: float) -> int:
-    """Count the neighbours within reach of the particle that has most."""
-    tree = build_tree(position, box)
-    return int(tree.query_ball_point(tree.data, reach, return_length=True).max()) - 1
-
-
-def find_nearest(position: Array, box: tuple[float, ...]) -> tuple[float, int, int]:
-    """Find the two particles that are nearest to each other: their distance [m], and their numbers."""
-    tree = build_tree(position, box)
-    distances, others = tree.query(tree.data, k=2)
-    i = int(distances[:, 1].argmin())
-    return float(distances[i, 1]), i, int(others[i, 1])
-
-
 def step_limits(model: Any, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
     """Limit the time step by the sound and by the viscosity, for particles however dense they come to lie."""
     h, c, mu = model.smoothing, params["sound_speed"], params["viscosity"]
@@ -66,11 +41,6 @@ def step_limits(model: Any, params: Arrays, state: Arrays) -> tuple[StepLimit, .
 
 
 def advise(model: Any, params: Arrays, state: Arrays) -> str:
-    """Name a list of neighbours that is full."""
-    position = state["position"]
-    if np.isfinite(position).all():
-        most = count_most(position, model.box, model.cutoff + model.skin)
-        if most > model.neighbours:
-            room = f"A particle has {most} neighbours within cut-off and skin, and room for {model.neighbours}"
-            return f"{room}: raise `neighbours`."
-    return "Lower dt, or raise the sound speed where the density changes by more than a few percent."
+    """Name a list of neighbours that is full, or other remedies."""
+    other = "Lower dt, or raise the sound speed where the density changes by more than a few percent."
+    return advise_room(model, state["position"], "A particle") or other

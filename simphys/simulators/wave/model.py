@@ -14,7 +14,7 @@ from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.numerics.stencil import ORDERS, second_difference
 from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape, StepLimit, Waves
-from simphys.simulator.model_checks import require_counts, require_grid
+from simphys.simulator.model_checks import require_choices, require_counts, require_grid, require_layers, require_sides
 from simphys.simulator.physical import require_positive
 from simphys.simulator.waves import differences_of_second
 from simphys.substep import Weights
@@ -90,38 +90,22 @@ class Wave(Model):
     receivers: int = 0
     """Number of receivers, R."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
 
     def __post_init__(self) -> None:
-        require_grid(self)
+        require_grid(self, 1, 2, 3)
         require_counts(self, order=1, layer=0, receivers=0)
-        if len(self.cells) not in (1, 2, 3):
-            raise InputError("Wave.cells", "space has 1, 2 or 3 dimensions", list(self.cells), "Give 1 to 3 counts.")
-        if self.order not in ORDERS:
-            raise InputError("Wave.order", f"must be one of {ORDERS}", self.order, "Choose one of these.")
-        if not self.boundaries:
-            object.__setattr__(self, "boundaries", ("zero",) * (2 * self.dim))
-        if len(self.boundaries) != 2 * self.dim or not set(self.boundaries) <= set(BOUNDARIES):
-            constraint = f"must hold {2 * self.dim} of {BOUNDARIES}, one for each side x-, x+, ..."
-            raise InputError("Wave.boundaries", constraint, list(self.boundaries), "Name one for each side.")
+        require_choices(self, order=ORDERS)
+        require_sides(self, "boundaries", BOUNDARIES, "zero")
         for axis in range(self.dim):
-            pair = self.boundaries[2 * axis : 2 * axis + 2]
-            if pair.count("periodic") == 1:
-                remedy = "Make both sides periodic, or neither."
-                raise InputError("Wave.boundaries", "opposite sides are periodic together", list(pair), remedy)
-            layers = pair.count("absorbing")  # the differences of a single one end before the opposite side
+            layers = self.boundaries[2 * axis : 2 * axis + 2].count("absorbing")
+            # the differences of a single one end before the opposite side
             least = max(layers * self.layer + (self.halo if layers == 1 else 0), self.order)
             if self.cells[axis] < least:
                 remedy = "Take more cells, a thinner layer or a lower order."
                 constraint = f"axis {axis} has at least {least} cells, to hold its absorbing layers and differences"
                 raise InputError("Wave.cells", constraint, self.cells[axis], remedy)
-        if "absorbing" in self.boundaries and not (
-            self.layer > 0 and self.layer_speed > 0 and self.layer_frequency > 0
-        ):
-            found = {"layer": self.layer, "speed": self.layer_speed, "frequency": self.layer_frequency}
-            remedy = "Give all three."
-            raise InputError("Wave, absorbing layers", "width, speed and frequency are positive", found, remedy)
+        require_layers(self, self.boundaries)
         for kind in self.sources:
             if kind not in SOURCES[: self.dim + 1]:
                 raise InputError("Wave.sources", f"each is one of {SOURCES[: self.dim + 1]}", kind, "Correct it.")

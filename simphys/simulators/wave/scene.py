@@ -1,23 +1,49 @@
-"""The sections of a scene file that describe waves (grid, medium, sources, receivers), and the arrays made of them."""
+"""A scene of waves: the sections of its file, the arrays and the model made of them, and their checks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from simphys.files.field_file import read_field
-from simphys.scenefile.section import Count, Fields, Index, Positive, Section, Simulator
-from simphys.scenefile.survey import ReceiversSection, Vector, group_rows, receiver_position
+from simphys.scenefile.section import EACH, Count, Fields, Index, Key, Positive, Problem, Section, Simulator, Words
+from simphys.scenefile.sections import Config
+from simphys.scenefile.shared import (
+    Side,
+    check_axes,
+    check_file,
+    check_periodic,
+    check_side,
+    kinds_of_sides,
+    sum_bumps,
+)
+from simphys.scenefile.survey import (
+    ReceiversSection,
+    Vector,
+    check_control,
+    check_layer,
+    check_place,
+    group_rows,
+    receiver_keys,
+    receiver_position,
+    shots,
+)
 from simphys.simulator import Array
-from simphys.simulators.wave.model import Wave
+
+from .model import Wave
+from .receive import receive
 
 Kind = Literal["zero", "free", "periodic", "absorbing"]
-Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 
-SIDES: tuple[Side, ...] = ("x-", "x+", "y-", "y+", "z-", "z+")
+MOST_CELLS = 2**31 - 1
+"""Largest number of cells, limited by 32-bit indices."""
+BEYOND = {"zero": 1.0, "free": 0.5, "periodic": 0.0, "absorbing": 0.0}
+"""Distance from the outermost cell to the end of the field, in cells."""
 
 
 class WaveSimulator(Simulator):
@@ -42,6 +68,21 @@ class GridSection(Section):
     layer: Count = 20
     layer_frequency: Positive | None = None
     layer_speed: Positive | None = None
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Kind of the boundary at each side."""
+        return kinds_of_sides(self.boundaries, len(self.cells), "zero")
+
+    def fill(self, given: float | list[BumpSection] | FieldFileSection) -> Array:
+        """Compute the field given by a number, bumps or a file, [*cells]."""
+        shape = tuple(self.cells)
+        if isinstance(given, FieldFileSection):
+            return read_field(given.file, [shape], greys=given.greys)
+        if not isinstance(given, list):
+            return np.full(shape, float(given))
+        places = np.meshgrid(*[self.spacing * np.arange(n) for n in shape], indexing="ij", sparse=True)
+        return sum_bumps(places, [(bump.centre, bump.width, bump.amplitude) for bump in given])
 
 
 class FieldFileSection(Section):
@@ -95,91 +136,150 @@ class SourceSection(Section):
     shot: Index = 0
 
 
-def build_fields(config: Any) -> Fields:
-    """Build every parameter and state field at full size. With several shots, source positions have a batch axis.
+class WaveConfig(Config):
+    """A scene of waves."""
 
-    The receivers' initial readings are left at 0.
-    """
-    grid, medium, state = config.grid, config.medium, config.state
-    sources, receivers = config.sources, config.receivers
+    FILES = (("medium", EACH, "file"), ("state", EACH, "file"))
+    SIZES = ((("grid", "cells"), 50), (("receivers", "lines", EACH, "count"), 100))
+
+    simulator: WaveSimulator
+    grid: GridSection
+    medium: MediumSection
+    state: StateSection = StateSection()
+    sources: list[SourceSection] = []
+    receivers: ReceiversSection = ReceiversSection()
+
+    @classmethod
+    def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
+        names = ("simulator", "grid", "medium", "state", "sources", "receivers")
+        simulator, grid, medium, state, sources, receivers = map(sections.get, names)
+        if sources is not None:
+            yield from check_control(sources, sections)
+            yield from _check_shots(sources)
+        if grid is None:
+            return
+        yield from _check_grid(grid, simulator)
+        for place, source in enumerate(sources or []):
+            yield from _check_source(("sources", place), source, grid)
+        for key, position in receiver_keys(receivers or ReceiversSection()):
+            yield from check_place(key, position, _bounds(grid), "a receiver")
+        speed = getattr(medium, "speed", None)
+        if isinstance(speed, FieldFileSection):
+            picture = speed.file.endswith(".png")
+            remedy = "Set `greys` to the speeds of black and white." if picture else "Correct the file."
+            key, wanted = ("medium", "speed", "file"), "speeds must be above 0"
+            yield from check_file(key, partial(grid.fill, speed), positive=wanted, remedy=remedy)
+        for name, given in state or ():
+            if isinstance(given, FieldFileSection):
+                yield from check_file(("state", name, "file"), partial(grid.fill, given))
+            for place, bump in enumerate(given if isinstance(given, list) else []):
+                yield from check_axes(("state", name, place, "centre"), bump.centre, len(grid.cells))
+
+    def build_fields(self) -> Fields:
+        """Build every field; with several shots, source positions have a batch axis. The receivers read 0 as yet."""
+        grid, state, sources = self.grid, self.state, self.sources
+        dim = len(grid.cells)
+        position = group_rows([source.position for source in sources], sources, dim)
+        velocity = group_rows([source.velocity or [0.0] * dim for source in sources], sources, dim)
+        positions = receiver_position(self.receivers, dim)
+        layer_cells = self._make_model(dt=1.0).layer_cells  # [time] may be what is invalid
+        params = {
+            "speed": grid.fill(self.medium.speed),
+            "source_velocity": velocity if velocity.any() else np.zeros(position.shape[-2:]),
+            "receiver_position": positions,
+        }
+        start = {
+            "height": grid.fill(state.height),
+            "previous": grid.fill(state.height if state.previous is None else state.previous),
+            "slope_memory": np.zeros(layer_cells),
+            "curvature_memory": np.zeros(layer_cells),
+            "source_position": position,
+            "received": np.zeros(len(positions)),
+        }
+        batched = [name for name, x in {**params, **start}.items() if name.startswith("source") and x.ndim > 2]
+        channels = position.shape[-2] or None
+        return Fields(params=params, state=start, channels=channels, batched=frozenset(batched))
+
+    def build_model(self) -> Wave:
+        return self._make_model(dt=self.time.dt)
+
+    def _make_model(self, *, dt: float) -> Wave:
+        grid, absorbing = self.grid, "absorbing" in self.grid.kinds
+        return Wave(
+            cells=tuple(grid.cells),
+            spacing=grid.spacing,
+            dt=dt,
+            order=self.simulator.order,
+            boundaries=grid.kinds,
+            layer=grid.layer,
+            layer_speed=(grid.layer_speed or float(grid.fill(self.medium.speed).max())) if absorbing else 0.0,
+            layer_frequency=(grid.layer_frequency or 0.0) if absorbing else 0.0,
+            sources=tuple([source.kind for source in self.sources if source.shot == 0]),
+            receivers=len(receiver_position(self.receivers, len(grid.cells))),
+        )
+
+    def first_state(self, model: Any, params: Any, state: Any) -> Any:
+        """Let the receivers read the start."""
+        return state.replace(received=receive(model, state.height, params.receiver_position))
+
+    def completed(self, state: Any, design: Any = None) -> Any:
+        """Repeat an initial field at rest one step earlier."""
+        sought = {unknown.parameter for unknown in self.unknowns.values()}
+        if self.state.previous is not None or "previous" in sought:
+            return state
+        return state.replace(previous=state.height)
+
+
+def _check_grid(grid: GridSection, simulator: WaveSimulator | None) -> Iterator[Problem]:
+    dim, kinds, key = len(grid.cells), grid.kinds, ("grid", "boundaries")
+    for side in grid.boundaries if isinstance(grid.boundaries, dict) else ():
+        yield from check_side((*key, side), side, dim)
+    yield from check_periodic(key, kinds, "zero")
+    yield from check_layer(kinds, grid.layer_frequency)
+    if math.prod(grid.cells) > MOST_CELLS:
+        constraint = f"a grid has at most {MOST_CELLS} cells"
+        yield Problem(("grid", "cells"), constraint, grid.cells, "Use fewer and larger cells.")
+    for axis, count in enumerate(grid.cells):
+        pair = kinds[2 * axis : 2 * axis + 2]
+        order, layers = simulator.order if simulator is not None else 0, pair.count("absorbing") * grid.layer
+        layers += order // 2 if pair.count("absorbing") == 1 else 0
+        if count < max(order, layers):
+            why = (
+                f"its layers and their differences take {layers} cells" if layers >= order else f"the order is {order}"
+            )
+            constraint = f"must be at least {max(order, layers)}, as {why}"
+            yield Problem(("grid", "cells", axis), constraint, count, "Give more cells.")
+
+
+def _check_source(key: Key, source: SourceSection, grid: GridSection) -> Iterator[Problem]:
     dim = len(grid.cells)
-    position = group_rows([source.position for source in sources], sources, dim)
-    velocity = group_rows([source.velocity or [0.0] * dim for source in sources], sources, dim)
-    positions = receiver_position(receivers, dim)
-    height = field(grid, state.height)
-    layer_cells = model(grid, medium, sources, receivers, order=2, dt=1.0).layer_cells
-    params = {
-        "speed": speed(grid, medium),
-        "source_velocity": velocity if velocity.any() else np.zeros(position.shape[-2:]),
-        "receiver_position": positions,
-    }
-    start = {
-        "height": height,
-        "previous": height.copy() if state.previous is None else field(grid, state.previous),
-        "slope_memory": np.zeros(layer_cells),
-        "curvature_memory": np.zeros(layer_cells),
-        "source_position": position,
-        "received": np.zeros(len(positions)),
-    }
-    batched = [
-        name for name, values in (*params.items(), *start.items()) if name.startswith("source") and values.ndim > 2
-    ]
-    return Fields(params=params, state=start, channels=position.shape[-2] or None, batched=frozenset(batched))
+    normal = None if source.kind == "point" else ("plane_x", "plane_y", "plane_z").index(source.kind)
+    if normal is not None and normal >= dim:
+        remedy = "Choose a plane with its normal along an axis of the grid."
+        yield Problem((*key, "kind"), f"must have its normal along an axis in {dim}-D", source.kind, remedy)
+    else:
+        bounds = {
+            name: bound if normal in (None, axis) else (-math.inf, math.inf)
+            for axis, (name, bound) in enumerate(_bounds(grid).items())
+        }
+        yield from check_place((*key, "position"), source.position, bounds, "a source")
+    yield from check_axes((*key, "velocity"), source.velocity, dim)
 
 
-def model(
-    grid: GridSection,
-    medium: MediumSection,
-    sources: Sequence[SourceSection],
-    receivers: ReceiversSection,
-    *,
-    order: int,
-    dt: float,
-) -> Wave:
-    """Build the model of these sections. Raises InputError if they are inconsistent, see `scene_checks`."""
-    kinds = boundaries(grid)
-    absorbing = "absorbing" in kinds
-    return Wave(
-        cells=tuple(grid.cells),
-        spacing=grid.spacing,
-        dt=dt,
-        order=order,
-        boundaries=kinds,
-        layer=grid.layer,
-        layer_speed=(grid.layer_speed or float(speed(grid, medium).max())) if absorbing else 0.0,
-        layer_frequency=(grid.layer_frequency or 0.0) if absorbing else 0.0,
-        sources=tuple([source.kind for source in sources if source.shot == 0]),
-        receivers=len(receiver_position(receivers, len(grid.cells))),
-    )
+def _check_shots(sources: Sequence[SourceSection]) -> Iterator[Problem]:
+    first, *others = [[source.kind for source in each] for each in shots(sources)]
+    for number, kinds in enumerate(others, 1):
+        if kinds != first:
+            constraint = f"shot {number} must have as many sources as shot 0, of the same kinds in the same order"
+            found = Words(f"{', '.join(kinds) or 'none'}, and {', '.join(first) or 'none'} in shot 0")
+            yield Problem(("sources",), constraint, found, "Number shots from 0, and give all the same sources.")
 
 
-def build_model(config: Any) -> Wave:
-    """Build the model of a validated scene."""
-    order, dt = config.simulator.order, config.time.dt
-    return model(config.grid, config.medium, config.sources, config.receivers, order=order, dt=dt)
-
-
-def boundaries(grid: GridSection) -> tuple[Kind, ...]:
-    """List the boundary kind of each side, in the order of SIDES."""
-    given = grid.boundaries if isinstance(grid.boundaries, dict) else dict.fromkeys(SIDES, grid.boundaries)
-    return tuple([given.get(side, "zero") for side in SIDES[: 2 * len(grid.cells)]])
-
-
-def speed(grid: GridSection, medium: MediumSection) -> Array:
-    """Compute the wave speed in each cell, [*cells] [m/s]."""
-    return field(grid, medium.speed)
-
-
-def field(grid: GridSection, given: float | list[BumpSection] | FieldFileSection) -> Array:
-    """Compute the field given by a number, bumps or a file, [*cells]."""
-    shape = tuple(grid.cells)
-    if isinstance(given, FieldFileSection):
-        return read_field(given.file, [shape], greys=given.greys)
-    if not isinstance(given, list):
-        return np.full(shape, float(given))
-    axes = np.meshgrid(*[grid.spacing * np.arange(n) for n in shape], indexing="ij", sparse=True)
-    made = np.zeros(shape)
-    for bump in given:
-        squares = sum([(x - c) ** 2 for x, c in zip(axes, bump.centre, strict=True)])
-        made += bump.amplitude * np.exp(-squares / bump.width**2)
-    return made
+def _bounds(grid: GridSection) -> dict[str, tuple[float, float]]:
+    """Return where the field begins and ends along each axis [m]."""
+    bounds = {}
+    for axis, (name, count) in enumerate(zip("xyz", grid.cells, strict=False)):
+        low, high = grid.kinds[2 * axis], grid.kinds[2 * axis + 1]
+        upper = (count if high == "periodic" else count - 1 + BEYOND[high]) * grid.spacing
+        bounds[name] = (0.0 - BEYOND[low] * grid.spacing, upper)
+    return bounds

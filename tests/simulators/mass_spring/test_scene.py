@@ -10,8 +10,8 @@ import pytest
 
 from simphys.scenefile import ConfigError, from_dict, load, to_dict
 from simphys.scenefile.section import Fields
-from simphys.simulators.mass_spring.config import MassSpringConfig
 from simphys.simulators.mass_spring.model import MassSpring
+from simphys.simulators.mass_spring.scene import MassSpringConfig
 
 TRIANGLE = {"position": [[0.0, 0.0], [3.0, 0.0], [0.0, 4.0]], "springs": [[0, 1], [1, 2]]}
 DRIVEN: dict[str, Any] = {"material": {"stiffness": 1.0, "amplitude": 0.2}}

@@ -14,8 +14,8 @@ from simphys.rollout import stability
 from simphys.rollout.stability import require_stable_step
 from simphys.scenefile import from_dict
 from simphys.scenefile.section import Fields
-from simphys.simulators.mass_spring.config import MassSpringConfig
 from simphys.simulators.mass_spring.model import MassSpring
+from simphys.simulators.mass_spring.scene import MassSpringConfig
 from simphys.simulators.mass_spring.stability import step_limits
 
 from ...helpers.time_steps import largest_stable_dt

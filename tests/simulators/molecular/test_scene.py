@@ -116,7 +116,7 @@ def test_links_that_cannot_be_are_refused(changed: dict[str, Any], message: str)
         ({"geometry": {"lattice": "fcc"}}, "either lattice, cells and density, or position and box"),
         (places([0.5, 0.5], [0.9, 0.6]), "atoms 0 and 1 must be at least 0.7 m apart"),
         (places([0.5, 0.5], [4.5, 2.0]), "must lie in the box, from 0 to 4 m"),
-        (places([0.5, 0.5], [1.0, 2.0, 3.0]), "must have 2 components"),
+        (places([0.5, 0.5], [1.0, 2.0, 3.0]), "must have 2 elements, one for each length of the box"),
         ({"simulator": {"name": "molecular", "cutoff": 1.5, "switch_on": 1.6}}, "must be below the cut-off, 1.5 m"),
     ],
 )

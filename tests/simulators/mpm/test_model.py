@@ -56,14 +56,14 @@ def test_a_control_has_a_number_for_each_actuator_and_each_way_a_collider_moves(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cells": (16,)}, "2 or 3 axes"),
+        ({"cells": (16,)}, "2 or 3 dimensions"),
         ({"cells": (16, 7)}, "at least 8 nodes"),
         ({"cells": (16, 16), "margin": 0}, "a margin of at least 1"),
         ({"laws": ()}, "different ones of"),
         ({"laws": ("jelly",)}, "different ones of"),
         ({"laws": ("fluid", "fluid")}, "different ones of"),
-        ({"walls": ("slip",) * 3}, "for each of 4 faces"),
-        ({"walls": ("slip", "slip", "slip", "glue")}, "for each of 4 faces"),
+        ({"walls": ("slip",) * 3}, "one for each side x-"),
+        ({"walls": ("slip", "slip", "slip", "glue")}, "must hold 4 of"),
         ({"law": np.zeros(2, np.int32)}, "each of 3 particles"),
         ({"law": np.array([0, 1, 0])}, "each of 3 particles"),
         ({"law": np.array([0, -1, 0])}, "each of 3 particles"),

@@ -11,9 +11,9 @@ import pytest
 
 from simphys.experiment.scene import Scene, build_scene
 from simphys.scenefile import ConfigError, from_dict, load
-from simphys.simulators.mpm.config import MPMConfig
 from simphys.simulators.mpm.laws import LAW_PARAMETERS, LAWS
 from simphys.simulators.mpm.model import Params
+from simphys.simulators.mpm.scene import MPMConfig
 
 ELASTIC = {"density": 1000.0, "young_modulus": 1e4, "poisson_ratio": 0.3}
 BOX = {"shape": "box", "lower": [0.3, 0.3], "upper": [0.5, 0.6], **ELASTIC}

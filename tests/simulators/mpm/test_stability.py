@@ -12,7 +12,7 @@ from simphys.autograd.errors import InputError
 from simphys.rollout.stability import advise_step, require_stable_step
 from simphys.scenefile import from_dict
 from simphys.simulators.mpm import MPM, Params, State
-from simphys.simulators.mpm.config import MPMConfig
+from simphys.simulators.mpm.scene import MPMConfig
 from simphys.simulators.mpm.stability import advice
 
 MATERIAL = {"young_modulus": 250.0, "poisson_ratio": 0.25}

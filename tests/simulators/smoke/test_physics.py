@@ -10,7 +10,7 @@ import pytest
 from simphys.autograd import runtime, tensor
 from simphys.rollout import rollout
 from simphys.simulators.smoke import Params, Smoke, State
-from simphys.simulators.smoke.scene import NamedFlowSection, taylor_green
+from simphys.simulators.smoke.sections import NamedFlowSection
 from simphys.simulators.smoke.shapes import distance
 
 from .flows import velocity
@@ -29,7 +29,7 @@ def start(model: Smoke, u: np.ndarray, **given: Any) -> tuple[Params, State]:
 
 def vortices(model: Smoke, speed: float, mean: tuple[float, float] = (0.0, 0.0)) -> np.ndarray:
     flow = NamedFlowSection(flow="taylor_green", speed=speed)
-    return np.stack([taylor_green(model, flow, component) + mean[component] for component in range(2)])
+    return np.stack([flow.compute(model, component) + mean[component] for component in range(2)])
 
 
 def square(cells: int, steps: int, duration: float, **options: Any) -> Smoke:

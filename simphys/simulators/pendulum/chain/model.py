@@ -84,8 +84,7 @@ class Chain(Model):
     friction: bool = False
     """True for dry friction in joints and drag of the air, which take time in each step."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
     units: ClassVar[Mapping[str, str]] = {"angle": "rad", "rate": "rad/s"}
     """Units of the state's components, for recordings and pictures."""
 

@@ -55,8 +55,7 @@ class Spherical(Model):
     variational: of order 2. It stays on the sphere to rounding and conserves the momentum about the vertical; without
     damping and torque its energy error stays bounded."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
     units: ClassVar[Mapping[str, str]] = {"direction": "", "rate": "rad/s"}
     """Units of the state's components, for recordings and pictures."""
 

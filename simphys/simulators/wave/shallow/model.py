@@ -56,14 +56,10 @@ class ShallowWater(Model):
     boundaries: tuple[str, ...] = ()
     """Boundary kind of each axis: closed (free-slip walls at both ends) or periodic; all closed by default."""
 
-    Params = Params
-    State = State
+    Params, State = Params, State
 
     def __post_init__(self) -> None:
-        require_grid(self)
-        if len(self.cells) not in (1, 2):
-            constraint = "there are cells along 1 or 2 axes"
-            raise InputError("ShallowWater.cells", constraint, list(self.cells), "Give 1 or 2 positive counts.")
+        require_grid(self, 1, 2)
         if not self.boundaries:
             object.__setattr__(self, "boundaries", ("closed",) * self.dim)
         if len(self.boundaries) != self.dim or not set(self.boundaries) <= set(BOUNDARIES):

@@ -1,0 +1,106 @@
+"""Types, arrays and checks that the sections of several simulators share: lengths of lists, sides, fields in files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from simphys.autograd.errors import InputError
+from simphys.files.field_file import read_field
+from simphys.scenefile.section import Key, Problem, Section, Words
+from simphys.simulator import Array
+
+Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
+SIDES: tuple[Side, ...] = ("x-", "x+", "y-", "y+", "z-", "z+")
+"""Sides of a grid; one of `dim` dimensions has the first 2 dim."""
+_PLURALS = {"axis": "axes", "body": "bodies"}
+
+
+class FieldFileSection(Section):
+    """A file (.npy, text or a .png picture) with a number for each entry of the field."""
+
+    file: str
+
+
+def fill_cells(cells: Sequence[int], given: float | FieldFileSection) -> Array:
+    """Compute a field, [*cells]. Errors: InputError for a file that does not hold one."""
+    shape = tuple(cells)
+    return read_field(given.file, [shape]) if isinstance(given, FieldFileSection) else np.full(shape, float(given))
+
+
+def sum_bumps(places: Sequence[Array], bumps: Iterable[tuple[Sequence[float], float, float]]) -> Array:
+    """Sum bumps height exp(-|x - centre|^2 / width^2), each (centre, width, height), at coordinates along each axis."""
+    made = np.zeros(np.broadcast_shapes(*[x.shape for x in places]))
+    for centre, width, height in bumps:
+        squares = sum([(x - c) ** 2 for x, c in zip(places, centre, strict=True)])
+        made += height * np.exp(-squares / width**2)
+    return made
+
+
+def kinds_of_sides(given: str | Mapping[Any, str], dim: int, default: str) -> tuple[Any, ...]:
+    """List the kind of each side, in the order of SIDES: one for all, or those of a table and the default."""
+    return tuple([given if isinstance(given, str) else given.get(side, default) for side in SIDES[: 2 * dim]])
+
+
+def check_length(key: Key, value: object, count: int, what: str) -> Iterator[Problem]:
+    """Check that a list has an element for each of `count` things; a number stands for all of them, None for none."""
+    if isinstance(value, list) and len(value) != count:
+        constraint = f"must have {count} elements, one for each {what}"
+        yield Problem(key, constraint, value, f"It has {len(value)}: give {count}.")
+
+
+def check_rows(key: Key, rows: Iterable[object] | None, count: int, what: str) -> Iterator[Problem]:
+    """Check each row of a list of lists, if there is one, as `check_length` does."""
+    for place, row in enumerate(rows or ()):
+        yield from check_length((*key, place), row, count, what)
+
+
+def check_axes(key: Key, value: object, dim: int) -> Iterator[Problem]:
+    """Check that a list, if there is one, has an element for each axis of the grid."""
+    return check_length(key, value, dim, "axis of the grid")
+
+
+def check_index(key: Key, index: int, what: str, count: int) -> Iterator[Problem]:
+    """Check that a thing of this index exists, such as a node or an axis."""
+    if index >= count:
+        constraint = f"must be the index of one of {count} {_PLURALS.get(what, what + 's')}, counted from 0"
+        yield Problem(key, constraint, index, f"Give an index from 0 to {count - 1}.")
+
+
+def check_side(key: Key, side: str, dim: int) -> Iterator[Problem]:
+    """Check that a grid of `dim` dimensions has this side."""
+    if side not in SIDES[: 2 * dim]:
+        yield Problem(key, f"must be a side of a {dim}-D grid", side, f"Its sides are {', '.join(SIDES[: 2 * dim])}.")
+
+
+def check_periodic(key: Key, kinds: Sequence[str], default: str) -> Iterator[Problem]:
+    """Check that opposite sides are periodic together."""
+    for axis in range(len(kinds) // 2):
+        pair = slice(2 * axis, 2 * axis + 2)
+        if kinds[pair].count("periodic") == 1:
+            remedy = f"Make both periodic, or neither; sides not listed are {default}."
+            named = dict(zip(SIDES[pair], kinds[pair], strict=True))
+            yield Problem(key, "opposite sides are periodic together", named, remedy)
+
+
+def check_file(
+    key: Key, read: Callable[[], Array], *, positive: str = "", remedy: str = "Correct the file."
+) -> Iterator[Problem]:
+    """Find the problem of a file by reading it; `positive` says that all its numbers must be so, `remedy` how."""
+    try:
+        values = read()
+    except InputError as error:
+        yield Problem(key, error.constraint, Words(f"{error.found} in {error.source}"), error.remedy)
+        return
+    if positive and not values.min() > 0:
+        at = list(map(int, np.unravel_index(np.argmin(values), values.shape)))
+        yield Problem(key, positive, Words(f"{values.min():g} in cell {at} of the file"), remedy)
+
+
+def check_cells(key: Key, cells: Sequence[int], given: object, *, positive: bool = False) -> Iterator[Problem]:
+    """Find the problem of the file of a field, if it has one, by the key of the field."""
+    if isinstance(given, FieldFileSection):
+        wanted = "must be above 0" if positive else ""
+        yield from check_file((*key, "file"), lambda: fill_cells(cells, given), positive=wanted)
