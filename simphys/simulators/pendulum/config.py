@@ -33,7 +33,7 @@ class PendulumConfig(Config):
     def build_model(self) -> Chain | Spherical:
         return scene.build_model(self)
 
-    def completed(self, state: Any, design: Any = None) -> Any:
+    def completed(self, state: Any, design: Any = None, params: Any = None) -> Any:
         """Keep an unknown start on the sphere."""
         if self.simulator.kind == "chain":
             return state
