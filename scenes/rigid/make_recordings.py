@@ -1,7 +1,8 @@
-"""Make the recordings beside this script: balls that bounce, as a camera sees them.
+"""Make the recordings beside this script: balls that bounce and an arm that swings, as a camera sees them.
 
 Flights are parabolas; at each impact the ball leaves with a part of its normal speed, and friction either slides for
-all of it, or as long as the ball slips. Each is exact: no part of the simulator is used.
+all of it, or as long as the ball slips. The arm follows Lagrange's equations in its two angles. Each is exact, or
+integrated to rounding: no part of the simulator is used.
 
     python scenes/rigid/make_recordings.py [FOLDER]
 """
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.integrate import solve_ivp
 
 RADIUS, GRAVITY = 0.05, 9.81
 """[m], [m/s^2]; the ball is a filled one, of inertia 2/5 m r^2."""
@@ -30,6 +32,23 @@ DROPS: dict[str, Any] = {"restitution": 0.82, "heights": [0.45, 0.7, 1.0]}
 """Of a ball and a table [1], and the heights of its centre from which it is let go [m]."""
 
 DROP_NOISE = 0.002
+"""[m]"""
+
+ARM: dict[str, Any] = {
+    "mass": [1.0, 0.6],
+    "inertia": [0.02, 0.012],
+    "damping": [0.01, 0.005],
+    "pivot": [0.03, -0.02],
+    "shoulder": [-0.24, -0.01],
+    "elbow": [[0.27, 0.02], [-0.22, 0.015]],
+    "centre": [[-0.03, 0.02], [0.04, -0.01]],
+    "dots": [[0.2, 0.0], [-0.1, 0.05]],
+    "start": [0.9, 0.3],
+}
+"""Of two links [kg], [kg m^2], [N m s]; the pivot in the world, the others in the frames of the links [m]; the angles
+of both from hanging down [rad]."""
+
+ARM_NOISE = 0.001
 """[m]"""
 
 
@@ -72,6 +91,39 @@ def drop(height: float, time: np.ndarray) -> np.ndarray:
     return found
 
 
+def turn(angle: float, vector: Any) -> np.ndarray:
+    """A vector of a link's frame, whose first axis points down at the angle 0, in the world."""
+    c, s = np.cos(angle - np.pi / 2), np.sin(angle - np.pi / 2)
+    return np.array([[c, -s], [s, c]]) @ np.asarray(vector)
+
+
+def swing(_: float, y: np.ndarray) -> np.ndarray:
+    """Rates of the angles and of their rates: M y'' = -sum m J^T (J' y' - g) - damping, with dx = J dy of centres."""
+    angle, rate = y[:2], y[2:]
+    upper, lower = (np.array(ARM["centre"][0]) - ARM["shoulder"], np.subtract(ARM["centre"][1], ARM["elbow"][1]))
+    arms = ((upper, 0 * upper), (np.subtract(ARM["elbow"][0], ARM["shoulder"]), lower))
+    M, force = np.diag(ARM["inertia"]), np.zeros(2)
+    for mass, own in zip(ARM["mass"], arms, strict=True):
+        turned = np.stack([turn(angle[k], own[k]) for k in (0, 1)], axis=1)
+        J = np.stack([-turned[1], turned[0]])
+        M = M + mass * J.T @ J
+        force += mass * J.T @ (turned @ rate**2 - np.array([0.0, GRAVITY]))
+    relative = ARM["damping"][1] * (rate[1] - rate[0])
+    force += [relative - ARM["damping"][0] * rate[0], -relative]
+    return np.concatenate([rate, np.linalg.solve(M, force)])
+
+
+def film_arm(time: np.ndarray) -> np.ndarray:
+    """Positions of the dots of the arm, [N, 8]."""
+    found = solve_ivp(swing, (0, time[-1]), [*ARM["start"], 0, 0], "DOP853", time, rtol=1e-12, atol=1e-12)
+    rows = []
+    for angle in found.y[:2].T:
+        elbow = ARM["pivot"] + turn(angle[0], np.subtract(ARM["elbow"][0], ARM["shoulder"]))
+        upper = [ARM["pivot"] + turn(angle[0], np.subtract(dot, ARM["shoulder"])) for dot in ARM["dots"]]
+        rows.append([*upper, *[elbow + turn(angle[1], np.subtract(dot, ARM["elbow"][1])) for dot in ARM["dots"]]])
+    return np.reshape(rows, (len(time), 8))
+
+
 def main(folder: Path) -> None:
     random = np.random.default_rng(2024)
     time = np.arange(1, 161) / 100  # s
@@ -94,6 +146,17 @@ def main(folder: Path) -> None:
     rows = np.concatenate(trials)
     np.savetxt(
         folder / "three_heights.txt", rows, fmt=["%2.0f", "%8.4f", "%9.5f"], header="trial time y", comments="% "
+    )
+
+    time = np.arange(1, 201) / 100
+    seen = film_arm(time) + ARM_NOISE * random.standard_normal((200, 8))
+    names = "time " + " ".join([f"{link}_{dot}_{axis}" for link in ("upper", "lower") for dot in "pq" for axis in "xy"])
+    np.savetxt(
+        folder / "filmed_arm.txt",
+        np.column_stack([time, seen]),
+        fmt=["%6.2f", *["%9.5f"] * 8],
+        header=names,
+        comments="% ",
     )
 
 

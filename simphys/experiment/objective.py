@@ -249,5 +249,5 @@ def _with_fields(scene: S, fields: dict[str, Tensor]) -> S:
 
     found = {part: changed(getattr(scene, part)) for part in ("params", "state", "design", "controls", "sensor")}
     found["params"] = scene.config.designed(scene.model, found["params"], found["design"])
-    found["state"] = scene.config.completed(found["state"], found["design"])
+    found["state"] = scene.config.completed(found["state"], found["design"], found["params"])
     return replace(scene, **found)

@@ -31,5 +31,6 @@ def with_values(setup: S) -> S:
         parts[part] = record.replace(**own) if own else record
     parts["params"] = config.designed(setup.model, parts["params"], parts["design"])
     config.require_stable(setup.model, parts["params"], parts["state"])
-    parts["state"] = config.first_state(setup.model, parts["params"], config.completed(parts["state"], parts["design"]))
+    state = config.completed(parts["state"], parts["design"], parts["params"])
+    parts["state"] = config.first_state(setup.model, parts["params"], state)
     return replace(setup, **parts)

@@ -10,7 +10,7 @@ import numpy as np
 from simphys.plot import style
 from simphys.plot.motion.discs import RADIUS, read_targets
 from simphys.plot.motion.recorded import Motion
-from simphys.plot.motion.rigid import ORIENTATION
+from simphys.plot.motion.rigid import ORIENTATION, list_bodies
 from simphys.plot.motion.surroundings import find_ground, hull, matrix, read_surroundings, surface
 from simphys.record import Recording
 from simphys.report.packing import pack
@@ -34,7 +34,7 @@ def shape_layers(
     time, turns = style.frames(recording, f"{ORIENTATION}/time", f"{ORIENTATION}/value")
     turns = turns[np.searchsorted(time, motion.time)][frames]
     position = motion.position[frames]
-    bodies, shapes = scene["bodies"], []
+    bodies, shapes = list_bodies(recording), []
     reach = 0.0
     for number, body in enumerate(bodies):
         parts = [_part(shape, motion.dim) for shape in body.get("shapes", [])]

@@ -215,10 +215,10 @@ class Config(Section):
         """Complete the initial state where it depends on parameters."""
         return state
 
-    def completed(self, state: Any, design: Any = None) -> Any:
+    def completed(self, state: Any, design: Any = None, params: Any = None) -> Any:
         """Complete a state, some fields of which are unknown, by those that follow from others, or from the design.
 
-        Without a design, the state is one along the motion.
+        The design may do so with the parameters. Without a design, the state is one along the motion.
         """
         return state
 

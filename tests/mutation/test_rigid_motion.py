@@ -18,16 +18,17 @@ from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.simulators import rigid
 from simphys.simulators.rigid import Capsule, Plane, RigidBodies, Sphere
 from simphys.simulators.rigid.contacts import time_of_impact, time_of_impact_adjoint, time_of_impact_tangent
-from simphys.simulators.rigid.joints import joint_constraints, joint_row, motor, spring_damper
+from simphys.simulators.rigid.joints import arms, joint_constraints, joint_row, motor, spring_damper
 from simphys.simulators.rigid.motion import drift, inertia, kick, variational
 from simphys.simulators.rigid.solver import mobility, split_step
 from simphys.substep import function, launch
 from simphys.substep.routine import Routine
 
+from ..simulators.rigid.free_bodies import arms as joint_arms
 from ..simulators.rigid.free_bodies import bodies, drift_inputs, free_drift_inputs, kick_inputs, leaf, state
 from ..simulators.rigid.joints.test_joint_constraints import chain
 from ..simulators.rigid.joints.test_motor import driven_joints
-from ..simulators.rigid.joints.test_spring_damper import spring_model
+from ..simulators.rigid.joints.test_spring_damper import centres, spring_model
 from ..simulators.rigid.solver import test_mobility, test_split_step
 from .sweep import Sweep, stale
 
@@ -203,19 +204,25 @@ def check_split_step(dim: int) -> Check:
 def check_joint_rows(dim: int) -> Check:
     model = chain(dim)
     poses = leaf(3, dim, seed=1), leaf(3, model.rotations, seed=2)
-    return make_check(joint_constraints, "JointRows", model, *poses, given=0.7)
+    return make_check(joint_constraints, "JointRows", model, *poses, joint_arms(model), given=0.7)
 
 
 def check_motors() -> Check:
     model = driven_joints(2)
     joint_inputs = leaf(3, seed=1), leaf(3, seed=2, low=0.5), *[leaf(5, seed=n, low=0.5) for n in (3, 4, 5)]
-    return make_check(motor, "JointForce", model, *state(model), *joint_inputs)
+    return make_check(motor, "JointForce", model, *state(model), *joint_inputs, joint_arms(model))
 
 
 def check_springs() -> Check:
     model = spring_model(2)
     spring_inputs = [leaf(3, seed=seed, low=0.5, high=2.0) for seed in range(3)]
-    return make_check(spring_damper, "SpringDamper", model, *state(model), *spring_inputs)
+    return make_check(spring_damper, "SpringDamper", model, *state(model), *spring_inputs, centres(model))
+
+
+def check_arms(dim: int) -> Check:
+    model = chain(dim)
+    anchors = [leaf(3, dim, seed=seed) for seed in range(3)]
+    return make_check(arms, "Arms", model, *anchors)
 
 
 make_sweep = functools.partial(Sweep, package=rigid, equivalent=EQUIVALENT, errors=(*ERRORS, TypeError, AttributeError))
@@ -235,6 +242,7 @@ SWEEPS = [
     sweep_substep(time_of_impact_adjoint, when_needed(check_time_of_impact)),
     sweep_substep(split_step, check_split_step(3)),
     sweep_substep(mobility, check_mobility(3)),
+    make_sweep(arms, ("adj_*",), check_all(check_arms(2), check_arms(3))),
     make_sweep(joint_row, ("adj_*",), check_all(check_joint_rows(2), check_joint_rows(3))),
     make_sweep(joint_constraints, ("adj_*",), check_joint_rows(3)),
     make_sweep(motor, ("adj_*",), check_motors()),

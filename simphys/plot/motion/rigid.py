@@ -92,7 +92,7 @@ def read_bodies(motion: Motion, recording: Recording) -> View:
     scene: dict[str, Any] = recording.scene
     time, turns = style.frames(recording, f"{ORIENTATION}/time", f"{ORIENTATION}/value")
     turns = turns[np.searchsorted(time, motion.time)]
-    bodies = scene["bodies"]
+    bodies = list_bodies(recording)
     size = np.array([_size(body) for body in bodies])
     points = project(motion.position)[0]
     targets = list(_targets(scene, turns[-1]))
@@ -108,6 +108,23 @@ def read_bodies(motion: Motion, recording: Recording) -> View:
         targets=targets,
         limits=np.stack([low - margin, high + margin], axis=1),
     )
+
+
+def list_bodies(recording: Recording) -> list[dict[str, Any]]:
+    """List the bodies of a recorded scene, with offsets of shapes that count from their centres of mass."""
+    bodies: Any = recording.scene["bodies"]
+    centres = recording.params.get("centre_of_mass", np.zeros(0))
+    if centres.ndim != 2:
+        return list(bodies)
+    return [
+        {**body, "shapes": [_about(shape, centre) for shape in body.get("shapes", [])]}
+        for body, centre in zip(bodies, centres, strict=True)
+    ]
+
+
+def _about(shape: dict[str, Any], centre: np.ndarray) -> dict[str, Any]:
+    offset = np.array(shape.get("offset") or np.zeros(len(centre)))
+    return {**shape, "offset": (offset - centre).tolist()}
 
 
 def _plane(section: dict[str, Any]) -> tuple[np.ndarray, float]:

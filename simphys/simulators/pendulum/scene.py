@@ -154,7 +154,7 @@ class PendulumConfig(Config):
             return Spherical(dt, integrator)
         return Chain(np.size(self.geometry.length), dt, integrator, self.has_friction)
 
-    def completed(self, state: Any, design: Any = None) -> Any:
+    def completed(self, state: Any, design: Any = None, params: Any = None) -> Any:
         """Keep an unknown start on the sphere."""
         if self.simulator.kind == "chain":
             return state

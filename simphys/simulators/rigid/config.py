@@ -49,7 +49,7 @@ class RigidConfig(Config):
         design = self.fields.design
         return JointStart(**{name: tensor(values) for name, values in design.items()}) if design else None
 
-    def completed(self, state: Any, design: Any = None) -> Any:
+    def completed(self, state: Any, design: Any = None, params: Any = None) -> Any:
         """Give sought quaternions the length 1, and move the bodies to where the joints start."""
         named = {each.parameter for each in self.unknowns.values()} | {each.parameter for each in self.values.values()}
         if "orientation" in named and state.orientation.shape[1] == 4:
@@ -57,7 +57,7 @@ class RigidConfig(Config):
             state = state.replace(orientation=state.orientation / length)
         if design is None:
             return state
-        return assemble(self.joints_of_bodies, scene.fixed_bodies(self.bodies), state, design)
+        return assemble(self.joints_of_bodies, scene.fixed_bodies(self.bodies), state, design, params)
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         check_params(params.arrays())

@@ -69,6 +69,9 @@ class LinearisedStart:
         self._twist = np.hstack([state["velocity"], state["angular_velocity"]])
         self.rotation = _matrices(state["orientation"])
         n, dim, size = model.bodies, model.dim, model.dim + model.spins
+        centres = params["centre_of_mass"] if model.free_anchors else np.zeros((n, dim))
+        self._centres = np.vstack([centres, np.zeros((1, dim))])  # the last one is the world's
+        self._arms = find_arms(model, params, self._centres)
         own = np.zeros((n, size, n, size))
         for body in range(n):
             own[body, :dim, body, :dim] = np.eye(dim) / np.sqrt(params["mass"][body])
@@ -124,8 +127,10 @@ class LinearisedStart:
     def _joint_rates(self, table: Table) -> Array:
         """Return the rates of joint rows (joint_constraints.py), [m, d]."""
         dim, found = self.model.dim, [np.zeros((0, self.freedom))]
-        for a, b, kind, part in zip(table.a.tolist(), table.b.tolist(), table.kind, table.parts, strict=True):
-            c, anchor_a, anchor_b = part[: 3 * dim].reshape(3, dim)
+        arms = self._arms[table.joint].reshape(-1, 2, dim)
+        links = zip(table.a.tolist(), table.b.tolist(), table.kind, table.parts, arms, strict=True)
+        for a, b, kind, part, (anchor_a, anchor_b) in links:
+            c = part[:dim]
             direction, (x_a, r_a), (x_b, r_b) = (
                 self.rotation[a] @ c,
                 self._locate(a, anchor_a),
@@ -144,8 +149,8 @@ class LinearisedStart:
         turns = np.eye(dim + self.model.spins)[dim:]
         for index, spring in enumerate(self.model.springs):
             k, c, L = (params[f"spring_{name}"][index] for name in ("stiffness", "damping", "length"))
-            x_a, r_a = self._locate(spring.a, np.array(spring.anchor_a))
-            x_b, r_b = self._locate(spring.b, np.array(spring.anchor_b))
+            x_a, r_a = self._locate(spring.a, np.array(spring.anchor_a) - self._centres[spring.a])
+            x_b, r_b = self._locate(spring.b, np.array(spring.anchor_b) - self._centres[spring.b])
             d = x_b - x_a
             length = float(np.linalg.norm(d))
             u, across = (d / length, k * (1 - L / length)) if length else (d, k)
@@ -191,6 +196,15 @@ class LinearisedStart:
         closing = max([-float(u @ _velocity(arm) @ self._twist[body]) for arm in near])
         speed = (max(0.0, closing) ** 2 + 2 * pull * max(0.0, gaps.min())) ** 0.5
         return ContactGroup(f"body {body}", np.array(direction), speed, terms, bool((gaps.min() - TOUCH) * k <= weight))
+
+
+def find_arms(model: RigidBodies, params: Arrays, centres: Array) -> Array:
+    """Return where each joint lies from the centres of mass of its bodies, [J, 2 dim]; `centres`: the world's last."""
+    ends = model.joint_ends
+    if not model.free_anchors:
+        return ends.anchors
+    anchors = params["joint_anchor_a"] - centres[ends.a], params["joint_anchor_b"] - centres[ends.b]
+    return np.hstack(anchors)
 
 
 def _velocity(r: Array) -> Array:

@@ -1,4 +1,6 @@
-"""Places r on rigid bodies, in the frame of the body: p = x + R r, dp/dt = v + w x R r.
+"""Places r on rigid bodies, in the frame of the body: p = x + R (r - c), dp/dt = v + w x R (r - c).
+
+c is the centre of mass there, the origin unless it is a parameter (joints/arms.py).
 
 R turns by the angle in the plane. In space it follows from the quaternion (s, u), which interpolation between steps
 leaves a little shorter than 1:
@@ -36,15 +38,23 @@ class RigidMarkers(Markers):
     def position(self, params: Any, node: int, place: Place, state: Values) -> Vector:
         if place is None:
             return list(state["position"])
-        arm = turn(list(state["orientation"]), list(place))
+        arm = turn(list(state["orientation"]), self._from_centre(params, node, place))
         return [centre + part for centre, part in zip(state["position"], arm, strict=True)]
 
     def velocity(self, params: Any, node: int, place: Place, state: Values) -> Vector:
         if place is None:
             return list(state["velocity"])
-        arm, spin = turn(list(state["orientation"]), list(place)), list(state["angular_velocity"])
+        arm = turn(list(state["orientation"]), self._from_centre(params, node, place))
+        spin = list(state["angular_velocity"])
         swept = [-(spin[0] * arm[1]), spin[0] * arm[0]] if self.dim == 2 else cross(spin, arm)
         return [centre + part for centre, part in zip(state["velocity"], swept, strict=True)]
+
+    def _from_centre(self, params: Any, node: int, place: Vector | tuple[float, ...]) -> Vector:
+        """Return a place counted from the centre of mass."""
+        centre = params.centre_of_mass
+        if centre.ndim < 2:
+            return list(place)
+        return [each - centre[node, axis] for axis, each in enumerate(place)]
 
     def turn_into(self, state: Values, vector: Vector) -> Vector:
         angle, *rest = state["orientation"]

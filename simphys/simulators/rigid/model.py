@@ -16,7 +16,7 @@ from simphys.simulator.arrays import locked
 
 from .checks import IMPULSE, check
 from .contacts.candidates import Candidates, find_candidates
-from .joints.joint import Joint, Spring, SpringTable, tabulate_springs
+from .joints.joint import Joint, JointEnds, Spring, SpringTable, tabulate_ends, tabulate_springs
 from .joints.joint_tables import Table, tabulate_constraints, tabulate_free_rows
 from .markers import RigidMarkers
 from .shapes import Plane
@@ -66,6 +66,12 @@ class Params(Record):
     """Dry friction of each joint's free motion [N m] or [N], [J]; [0] without friction, like the next one."""
     joint_transition_rate: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
     """Rate [rad/s] or [m/s] within some of which dry friction changes its sign, [J]."""
+    joint_anchor_a: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Anchor of each joint in the frame of its body a [m], [J, dim]; [0] without free anchors, like the next two."""
+    joint_anchor_b: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Anchor in the frame of body b; in that of the world a position [m], [J, dim]."""
+    centre_of_mass: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Centre of mass of each body in its frame [m], [n, dim]; 0 without free anchors."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +130,8 @@ class RigidBodies(Model):
     """Fraction of a joint's position error that one step corrects (Baumgarte)."""
     joint_friction: bool = False
     """True if joints have dry friction."""
+    free_anchors: bool = False
+    """True if anchors of joints and centres of mass are parameters; otherwise the anchors of `joints` count."""
     controller: Controller | None = None
     """Controller that drives the motors; without one, the control of the step drives them."""
 
@@ -165,6 +173,11 @@ class RigidBodies(Model):
         return self.dim + 2 * self.spins
 
     @property
+    def arm_width(self) -> int:
+        """Number of components of the arms of a joint."""
+        return 2 * self.dim
+
+    @property
     def rotations(self) -> int:
         """Number of components of an orientation, R."""
         return 1 if self.dim == 2 else 4
@@ -183,6 +196,11 @@ class RigidBodies(Model):
     def free_rows(self) -> Table:
         """Free rows of the joints, which motors drive."""
         return tabulate_free_rows(self.joints, self.dim)
+
+    @cached_property
+    def joint_ends(self) -> JointEnds:
+        """Bodies and anchors of the joints as arrays."""
+        return tabulate_ends(self.joints, self.dim)
 
     @cached_property
     def springs_table(self) -> SpringTable:
@@ -267,6 +285,8 @@ class RigidBodies(Model):
             "motor_strength": (len(self.motors),),
             **(self.network.shapes() if self.network else NO_SHAPES),
             **dict.fromkeys(("joint_dry_friction", "joint_transition_rate"), (joints if self.joint_friction else 0,)),
+            **dict.fromkeys(("joint_anchor_a", "joint_anchor_b"), (joints, self.dim) if self.free_anchors else (0,)),
+            "centre_of_mass": (n, self.dim) if self.free_anchors else (0,),
         }
 
     def state_shapes(self) -> Mapping[str, Shape]:

@@ -34,6 +34,8 @@ TRANSITION_RATE = 0.1
 """Transition rate of dry friction where none is given [rad/s] or [m/s]."""
 START_NAMES = ("joint_start", "joint_rate")
 """Names by which unknowns and values call the start of joints."""
+ANCHOR_NAMES = ("joint_anchor_a", "joint_anchor_b", "centre_of_mass")
+"""Names by which they call what the start of jointed bodies follows from, too."""
 
 
 def build_model(config: Any) -> RigidBodies:
@@ -55,6 +57,7 @@ def build_model(config: Any) -> RigidBodies:
         slip_speed=chosen.slip_speed,
         joint_correction=chosen.joint_correction,
         joint_friction=_has_friction(config),
+        free_anchors=_has_anchors(config),
         controller=None if network is None else _controller(network, config.control.waves),
     )
 
@@ -64,6 +67,21 @@ def _has_friction(config: Any) -> bool:
     unknown = {each.parameter for each in config.unknowns.values()}
     given = [joint for joint in config.joints if (joint.dry_friction, joint.transition_rate) != (None, None)]
     return bool(given) or not unknown.isdisjoint(("joint_dry_friction", "joint_transition_rate"))
+
+
+def _has_anchors(config: Any) -> bool:
+    """Tell if a centre of mass is given, or anchors or centres of mass are unknown or have values."""
+    return any(body.centre is not None for body in config.bodies) or are_named(ANCHOR_NAMES, *named_sections(config))
+
+
+def named_sections(config: Any) -> list[Mapping[str, Any]]:
+    """List all unknowns and values of a scene."""
+    return [config.unknowns, config.values, *[each.values for each in config.experiments]]
+
+
+def are_named(names: Sequence[str], *sections: Mapping[str, Any]) -> bool:
+    """Return True if an unknown or a value of these sections has one of the names."""
+    return any(each.parameter in names for section in sections for each in section.values())
 
 
 def build_fields(config: Any) -> Fields:
@@ -94,13 +112,15 @@ def build_fields(config: Any) -> Fields:
         params["joint_dry_friction"] = np.array([joint.dry_friction or 0.0 for joint in joints], float)
         rates = [joint.transition_rate or TRANSITION_RATE for joint in joints]
         params["joint_transition_rate"] = np.array(rates, float)
+    if _has_anchors(config):
+        params |= find_anchors(joints, bodies)
     channels = len(motors)
     if controller is not None and motors:
         senses = n * (dim * (dim + 1) + spins) + dim
         network = _controller(controller, waves).network(senses=senses, outputs=channels)
         params |= network.initial_arrays(controller.seed)
         channels = waves
-    started = have_starts(joints, config.unknowns, config.values, *[each.values for each in config.experiments])
+    started = have_starts(joints, *named_sections(config))
     return Fields(
         params=params,
         state=start_state(bodies, joints),
@@ -117,9 +137,12 @@ def are_started(joints: Sequence[JointSection]) -> bool:
 
 
 def have_starts(joints: Sequence[JointSection], *sections: Mapping[str, Any]) -> bool:
-    """Return True if joints start somewhere: by themselves, or by an unknown or a value of these sections."""
-    named = any(each.parameter in START_NAMES for section in sections for each in section.values())
-    return named or are_started(joints)
+    """Return True if joints start somewhere: by themselves, or by an unknown or a value of these sections.
+
+    Bodies that joints connect also follow unknown anchors and centres of mass.
+    """
+    moved = bool(joints) and are_named(ANCHOR_NAMES, *sections)
+    return moved or are_named(START_NAMES, *sections) or are_started(joints)
 
 
 def start_joints(joints: Sequence[JointSection]) -> dict[str, Array]:
@@ -150,6 +173,22 @@ def start_state(bodies: Sequence[BodySection], joints: Sequence[JointSection]) -
 def build_joints(joints: Sequence[JointSection], bodies: Sequence[BodySection]) -> tuple[Joint, ...]:
     """Return the joints in the form of the model."""
     return tuple([_joint(each, bodies) for each in joints])
+
+
+def find_anchors(joints: Sequence[JointSection], bodies: Sequence[BodySection]) -> dict[str, Array]:
+    """Return anchors of joints and centres of mass in the frames of their bodies."""
+    dim = len(bodies[0].position)
+    centres = np.array([centre_of(body) for body in bodies] + [[0.0] * dim])  # the last one is the world's
+    made = build_joints(joints, bodies)
+    anchors = np.array([(joint.anchor_a, joint.anchor_b) for joint in made], float).reshape(-1, 2, dim)
+    shift = centres[np.array([(joint.a, joint.b) for joint in made], int).reshape(-1, 2)]
+    found = np.moveaxis(anchors + shift, 1, 0)
+    return {"joint_anchor_a": found[0], "joint_anchor_b": found[1], "centre_of_mass": centres[:-1]}
+
+
+def centre_of(body: BodySection | None) -> list[float]:
+    """Return the centre of mass in the frame of a body."""
+    return [0.0] * 3 if body is None else body.centre or [0.0] * len(body.position)
 
 
 def fixed_bodies(bodies: Sequence[BodySection]) -> tuple[int, ...]:
@@ -232,12 +271,15 @@ def _joint(section: JointSection, bodies: Sequence[BodySection]) -> Joint:
 
 def _spring(section: SpringSection, bodies: Sequence[BodySection]) -> Spring:
     b = None if section.b is None else bodies[section.b]
-    ends = _to_frame(section.anchor_a, bodies[section.a]), _to_frame(section.anchor_b, b)
+    ends = [
+        tuple([x + c for x, c in zip(_to_frame(anchor, body), centre_of(body), strict=False)])
+        for anchor, body in ((section.anchor_a, bodies[section.a]), (section.anchor_b, b))
+    ]
     return Spring(section.a, WORLD if section.b is None else section.b, *ends)
 
 
 def _to_frame(place: Sequence[float], body: BodySection | None) -> tuple[float, ...]:
-    """Express a point of the world in the body's frame, or in the world's (None)."""
+    """Express a point of the world along the axes of a body, from its centre of mass, or in the world (None)."""
     if body is None:
         return tuple(place)
     return tuple(((np.array(place, float) - body.position) @ rotation_matrix(body)).tolist())

@@ -86,30 +86,20 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
         found += _check_controller(controller, joints, waves, dim)
     if found or planes is None or joints is None or contact is None or simulator is None:
         return found
-    found += _check_starts(bodies, joints)
+    named = list(_list_named(sections))
+    started = have_starts(joints, *[section for _, section in named])
+    found += _check_starts(bodies, joints, started=started)
+    found += unknown_checks.check_centres(bodies, planes, joints, contact, named)
     if not found:
         found += _check_places(_started(bodies, joints), planes, joints, contact)
     if not found:
-        found += _check_values(sections, bodies, joints)
+        found += unknown_checks.problems(bodies, joints, named, started=started)
+        for key, values in named[1:]:
+            found += value_checks.problems(key, bodies, joints, values, started=started)
     moved = {each.parameter for each in (unknowns or {}).values()}
     if not found and loss is not None and "position" not in moved:
         found += target_checks.problems(bodies, planes, loss.terms, is_hard=simulator.law == "impulse")
     return found
-
-
-def _check_values(
-    sections: Mapping[str, Any], bodies: Sequence[BodySection], joints: Sequence[JointSection]
-) -> Iterator[Problem]:
-    """Check unknowns, and values of the scene and of its experiments, that move bodies."""
-    unknowns = sections.get("unknowns") or {}
-    values: dict[Key, Any] = {("values",): sections.get("values") or {}}
-    for place, each in enumerate(sections.get("experiments") or []):
-        values["experiments", place, "values"] = each.values
-    started = have_starts(joints, unknowns, *values.values())
-    if unknowns:
-        yield from unknown_checks.problems(bodies, joints, unknowns, started=started)
-    for key, given in values.items():
-        yield from value_checks.problems(key, bodies, joints, given, started=started)
 
 
 def _check_body(key: Key, body: BodySection, dim: int) -> Iterator[Problem]:
@@ -121,8 +111,9 @@ def _check_body(key: Key, body: BodySection, dim: int) -> Iterator[Problem]:
 
 def _check_vectors(key: Key, body: BodySection, dim: int) -> Iterator[Problem]:
     yield from _check_axes((*key, "position"), body.position, dim)
-    if body.velocity is not None:
-        yield from _check_axes((*key, "velocity"), body.velocity, dim)
+    for name in ("velocity", "centre"):
+        if (vector := getattr(body, name)) is not None:
+            yield from _check_axes((*key, name), vector, dim)
     for place, shape in enumerate(body.shapes):
         for name in ("offset", "half"):
             if (value := getattr(shape, name, None)) is not None:
@@ -149,6 +140,10 @@ def _check_matter(key: Key, body: BodySection) -> Iterator[Problem]:
         yield _problem(key, "a body that moves needs one of mass and density", found, "Give exactly one.")
         return
     filled = fill_shapes(shapes_of(body), len(body.position))
+    if body.centre is not None and (body.mass is None or body.inertia is None):
+        remedy = "Give both: shapes do not say what is inside."
+        yield _problem((*key, "centre"), "a body with a centre needs mass and inertia", body.centre, remedy)
+        return
     if not filled.volume:
         if body.mass is None or body.inertia is None:
             remedy = "Give both, or add shapes."
@@ -195,17 +190,25 @@ def _check_joint(key: Key, joint: JointSection, dim: int) -> Iterator[Problem]:
         yield _problem((*key, "axis"), f"a {joint.kind} joint in {dim}-D has no axis", joint.axis, "Remove the axis.")
 
 
-def _check_starts(bodies: Sequence[BodySection], joints: Sequence[JointSection]) -> Iterator[Problem]:
+def _list_named(sections: Mapping[str, Any]) -> Iterator[tuple[Key, Mapping[str, Any]]]:
+    """List the sections of unknowns and values, with their keys."""
+    for name in ("unknowns", "values"):
+        yield (name,), sections.get(name) or {}
+    for place, experiment in enumerate(sections.get("experiments") or []):
+        yield ("experiments", place, "values"), experiment.values
+
+
+def _check_starts(bodies: Sequence[BodySection], joints: Sequence[JointSection], *, started: bool) -> Iterator[Problem]:
     """Check that joints that start somewhere leave bodies free to follow."""
     given = [(place, name) for place, joint in enumerate(joints) for name in START if getattr(joint, name) is not None]
-    if not given:
+    if not started:
         return
     links, closing = find_tree(build_joints(joints, bodies), len(bodies), fixed_bodies(bodies))
     for place, name in given:
         if joints[place].kind == "fixed":
             constraint = "a fixed joint has no free motion to start"
             yield _problem(("joints", place, name), constraint, getattr(joints[place], name), f"Remove {name}.")
-    for place in closing:
+    for place in closing if given else []:
         constraint = "joints whose start or rate is given form a tree"
         found, remedy = Words(f"joint {place} closes a loop"), "Give poses and velocities in [[bodies]] instead."
         yield _problem(("joints", given[0][0], given[0][1]), constraint, found, remedy)

@@ -60,7 +60,10 @@ class RodSection(Section):
 
 
 class BodySection(Section):
-    """A rigid body. The origin of its frame is its centre of mass; `position` is its initial position [m].
+    """A rigid body. `position` is the initial position of its centre of mass [m].
+
+    centre: its centre of mass in its frame [m], by default the origin; places of markers are given in this frame.
+    Unknowns name it centre_of_mass.
 
     name: its name in pictures, tables and scripts (`scene.bodies["trunk"]`); by default its number.
 
@@ -83,6 +86,7 @@ class BodySection(Section):
     friction: NonNegative = 0.5
     restitution: Part = 0.0
     fixed: bool = False
+    centre: Vector | None = None
     name: Annotated[str, Field(min_length=1)] | None = None
 
 
@@ -95,6 +99,9 @@ class PlaneSection(Section):
 
 class JointSection(Section):
     """A joint of body `a` and body `b`, or the world; bodies are indices, anchor and axis initial ones in the world.
+
+    Unknowns name the anchor in the frame of a joint_anchor_a, that in the frame of b joint_anchor_b: they start where
+    the poses that [[bodies]] give put the anchor.
 
     revolute: rotation about the anchor [m], in space about the axis [1] through it. prismatic: a slides along the axis;
     the default anchor is the centre of a. fixed: no relative motion. damping [N m s] or [kg/s]: of the free motion.

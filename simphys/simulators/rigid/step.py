@@ -16,6 +16,7 @@ from .contacts.compliant import CompliantContact, ContactWrench
 from .contacts.contact_rows import ContactRows
 from .contacts.distances import Contacts
 from .contacts.time_of_impact import TimeOfImpact
+from .joints.arms import Arms
 from .joints.joint_constraints import JointRows
 from .joints.motor import JointForce, JointWrench
 from .joints.spring_damper import SpringDamper, SpringWrench
@@ -118,13 +119,14 @@ def list_rows(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return rows and targets of joints and contacts, and limits and bounces of contacts."""
     gain = model.joint_correction / model.dt
+    arms = find_arms(model, params) if model.joints else None
     if not model.contacts:
-        return *JointRows.apply(model, gain, x, q), zeros(0), zeros(0)
+        return *JointRows.apply(model, gain, x, q, arms), zeros(0), zeros(0)
     given = contact.active, contact.gap, contact.frame, params.friction, params.restitution
     row, target, limit, bounce = ContactRows.apply(model, *given)
     if model.joints:
-        joint_row, _ = JointRows.apply(model, gain, contact.x_impact, contact.q_impact)
-        _, joint_target = JointRows.apply(model, gain, x, q)
+        joint_row, _ = JointRows.apply(model, gain, contact.x_impact, contact.q_impact, arms)
+        _, joint_target = JointRows.apply(model, gain, x, q, arms)
         row, target = AllRows.apply(model, joint_row, row), AllTargets.apply(model, joint_target, target)
     return row, target, limit, bounce
 
@@ -143,16 +145,29 @@ def sum_forces(
         inputs = (*contacts, state.velocity, state.angular_velocity, *contact_params)
         wrenches += [ContactWrench.apply(model, *CompliantContact.apply(model, model.slip_speed, *inputs))]
     if model.springs:
-        spring_params = (params.spring_stiffness, params.spring_damping, params.spring_length)
+        spring_params = (params.spring_stiffness, params.spring_damping, params.spring_length, centres(model, params))
         wrenches += [SpringWrench.apply(model, *SpringDamper.apply(model, *state.tensors(), *spring_params))]
     if len(model.free_rows.a):
         action = compute_actions(model, params, state, control)
         friction = params.joint_dry_friction, params.joint_transition_rate
         if not model.joint_friction:
             friction = zeros(len(model.joints)), zeros(len(model.joints)) + 1.0
-        joint_params = (action, params.motor_strength, params.joint_damping, *friction)
+        joint_params = (action, params.motor_strength, params.joint_damping, *friction, find_arms(model, params))
         wrenches += [JointWrench.apply(model, *JointForce.apply(model, *state.tensors(), *joint_params))]
     return functools.reduce(operator.add, wrenches) if wrenches else zeros(model.bodies, model.freedoms)
+
+
+def find_arms(model: RigidBodies, params: Params) -> Tensor:
+    """Return where each joint lies from the centres of mass of its bodies, [J, 2 dim]."""
+    if not model.free_anchors:
+        return tensor(model.joint_ends.anchors.astype(runtime.real_dtype()))
+    arms: Tensor = Arms.apply(model, params.joint_anchor_a, params.joint_anchor_b, params.centre_of_mass)
+    return arms
+
+
+def centres(model: RigidBodies, params: Params) -> Tensor:
+    """Return the centre of mass of each body in its frame, [n, dim]."""
+    return params.centre_of_mass if model.free_anchors else zeros(model.bodies, model.dim)
 
 
 def compute_actions(model: RigidBodies, params: Params, state: State, control: Tensor | None) -> Tensor:

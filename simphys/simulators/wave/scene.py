@@ -222,7 +222,7 @@ class WaveConfig(Config):
         """Let the receivers read the start."""
         return state.replace(received=receive(model, state.height, params.receiver_position))
 
-    def completed(self, state: Any, design: Any = None) -> Any:
+    def completed(self, state: Any, design: Any = None, params: Any = None) -> Any:
         """Repeat an initial field at rest one step earlier."""
         sought = {unknown.parameter for unknown in self.unknowns.values()}
         if self.state.previous is not None or "previous" in sought:

@@ -74,6 +74,11 @@ def state(model: RigidBodies) -> tuple[Tensor, ...]:
     return tuple([leaf(*shape, seed=20 + i) for i, shape in enumerate(model.state_shapes().values())])
 
 
+def arms(model: RigidBodies) -> Tensor:
+    """Return the arms of the model's joints."""
+    return tensor(model.joint_ends.anchors, requires_grad=True)
+
+
 def about_origin(x: Array, wrench: Array) -> Array:
     """Return the sum of all torques about the origin, including those of the forces."""
     dim = x.shape[1]

@@ -75,7 +75,8 @@ def tumbling_in_space(law: str = "impulse", *, dt: float = 0.01) -> System:
 def chain(dim: int = 2, *, dt: float = 0.01, controlled: bool = False) -> System:
     """Links on a revolute, a prismatic and a fixed joint in a row; a spring holds the last.
 
-    The control drives the first two joints, which rub, or a network does, and they do not.
+    The control drives the first two joints, which rub, or a network does, and they do not. Anchors and centres of mass
+    are parameters of the first one.
     """
     zero, along = (0.0,) * dim, (0.2,) + (0.0,) * (dim - 1)
     back = (-0.2,) + (0.0,) * (dim - 1)
@@ -89,11 +90,23 @@ def chain(dim: int = 2, *, dt: float = 0.01, controlled: bool = False) -> System
     springs = (Spring(2, WORLD, along, (1.0, -0.5, 0.3)[:dim]), Spring(0, 2, along, zero))
     controller = Controller(waves=3, hidden=4, goal=(1.0, -0.5, 0.3)[:dim], scale=0.3) if controlled else None
     options: dict[str, Any] = {"joint_friction": not controlled, "controller": controller}
+    options["free_anchors"] = not controlled
     model = RigidBodies(dim, dt, ((), (), ()), joints=joints, springs=springs, sweeps=8, **options)
     steps = np.zeros((3, dim))
     steps[:, 0] = (0.2, 0.6, 1.0)
     state = {"position": steps, "velocity": 0.1 * steps[::-1], "angular_velocity": 0.2}
-    return system(model, state=state)
+    return system(model, state=state, **({} if controlled else anchors(joints, dim)))
+
+
+def anchors(joints: tuple[Joint, ...], dim: int) -> dict[str, Any]:
+    """Anchors of joints between bodies whose frames begin beside their centres of mass."""
+    centres = np.random.default_rng(5).uniform(-0.1, 0.1, (len(joints) + 1, dim))
+    centres[WORLD] = 0.0
+    return {
+        "joint_anchor_a": [joint.anchor_a + centres[joint.a] for joint in joints],
+        "joint_anchor_b": [joint.anchor_b + centres[joint.b] for joint in joints],
+        "centre_of_mass": centres[:WORLD],
+    }
 
 
 def controls(model: RigidBodies, steps: int, batch: int | None = None) -> Tensor | None:

@@ -1,7 +1,8 @@
 """Start of jointed bodies from the rotation or slide of each joint, and its rate: forward kinematics along a tree.
 
 The pose (x, q) and the twist (v, w) of a child c follow from those of its parent p, with the anchors r_p, r_c in their
-frames, the axis k of the joint in the world, its start s and its rate s', positive where the child is body a:
+frames, counted from their centres of mass (arms.py), the axis k of the joint in the world, its start s and its rate s',
+positive where the child is body a:
 
     revolute    q_c = q_p about k by s              w_c = w_p + s' k
                 x_c = r - R_c r_c,                  v_c = v_p + w_p x (r - x_p) + w_c x (x_c - r),     r = x_p + R_p r_p
@@ -46,6 +47,10 @@ class Link(NamedTuple):
     child: int
 
 
+Arms = Sequence[tuple[Vector, Vector]]
+"""Anchor of each joint in the frames of its bodies a and b, from their centres of mass."""
+
+
 @dataclass(frozen=True)
 class Motion:
     """Pose and twist of a body, component by component."""
@@ -77,33 +82,54 @@ def find_tree(joints: Sequence[Joint], bodies: int, fixed: Collection[int]) -> t
     return links, left
 
 
-def assemble(joints: Sequence[Joint], fixed: Collection[int], state: S, start: JointStart) -> S:
-    """Give bodies the poses and velocities that follow from those of the root of each tree and the start of joints."""
+def find_arms(joints: Sequence[Joint], params: Any) -> Arms:
+    """Return the arms of the joints, which follow from the parameters where these have anchors."""
+    if params is None or params.joint_anchor_a.ndim < 2:
+        return [(list(joint.anchor_a), list(joint.anchor_b)) for joint in joints]
+    ends, centres = (params.joint_anchor_a, params.joint_anchor_b), params.centre_of_mass
+    found = []
+    for place, joint in enumerate(joints):
+        own, its = [[anchors[place, axis] for axis in range(anchors.shape[1])] for anchors in ends]
+        for anchor, body in ((own, joint.a), (its, joint.b)):
+            if body != WORLD:
+                anchor[:] = [each - centres[body, axis] for axis, each in enumerate(anchor)]
+        found.append((own, its))
+    return found
+
+
+def assemble(joints: Sequence[Joint], fixed: Collection[int], state: S, start: JointStart, params: Any = None) -> S:
+    """Give bodies the poses and velocities that follow from those of the root of each tree and the start of joints.
+
+    `params` may have anchors and centres of mass; otherwise those of the joints count.
+    """
+    arms = find_arms(joints, params)
     bodies = len(state.position.data)
     motions = {body: _read(state, body) for body in range(bodies)}
     motions[WORLD] = _rest(state)
     links, _ = find_tree(joints, bodies, fixed)
     for link in links:
         own, rate = start.joint_start[link.joint], start.joint_rate[link.joint]
-        motions[link.child] = _follow(joints[link.joint], link, motions[link.parent], own, rate)
+        motions[link.child] = _follow(joints[link.joint], link, motions[link.parent], own, rate, arms[link.joint])
     every = [motions[body] for body in range(bodies)]
     return type(state)(*[_stack([getattr(motion, name) for motion in every]) for name in ("x", "q", "v", "w")])
 
 
-def _follow(joint: Joint, link: Link, parent: Motion, start: Tensor, rate: Tensor) -> Motion:
+def _follow(
+    joint: Joint, link: Link, parent: Motion, start: Tensor, rate: Tensor, arms: tuple[Vector, Vector]
+) -> Motion:
     """Compute the motion of the child."""
     if link.child == joint.b:
         start, rate = -start, -rate
-    own, its = (joint.anchor_a, joint.anchor_b) if link.child == joint.a else (joint.anchor_b, joint.anchor_a)
+    own, its = arms if link.child == joint.a else arms[::-1]
     q = _orient(joint, link, parent.q, start)
     axis = [] if joint.axis is None else turn(q if link.child == joint.a else parent.q, list(joint.axis))
-    arm = turn(parent.q, list(its))
+    arm = turn(parent.q, its)
     place = _add(parent.x, arm)
     if joint.kind == PRISMATIC:
-        x = _subtract(_add(place, _scale(axis, start)), turn(q, list(own)))
+        x = _subtract(_add(place, _scale(axis, start)), turn(q, own))
         v = _add(_add(parent.v, _sweep(parent.w, _subtract(x, parent.x))), _scale(axis, rate))
         return Motion(x, q, v, parent.w)
-    x = _subtract(place, turn(q, list(own)))
+    x = _subtract(place, turn(q, own))
     w = parent.w
     if joint.kind == REVOLUTE:
         w = _add(w, _scale(axis, rate)) if axis else [w[0] + rate]

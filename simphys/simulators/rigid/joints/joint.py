@@ -71,9 +71,9 @@ class Spring:
     b: int
     """Index of another body, or WORLD."""
     anchor_a: Vector
-    """Anchor in the frame of a, from its centre of mass [m], [dim]."""
+    """Anchor in the frame of a, whose origin is its centre of mass unless anchors are free [m], [dim]."""
     anchor_b: Vector
-    """Anchor in the frame of b, from its centre of mass; for the world a position [m], [dim]."""
+    """Anchor in the frame of b likewise; for the world a position [m], [dim]."""
 
     def __post_init__(self) -> None:
         if self.a == self.b:
@@ -103,6 +103,24 @@ def tabulate_springs(springs: Sequence[Spring], dim: int) -> SpringTable:
     a, b = np.array([(spring.a, spring.b) for spring in springs], np.int32).reshape(-1, 2).T
     anchors = np.array([(spring.anchor_a, spring.anchor_b) for spring in springs]).reshape(-1, 2, dim)
     return SpringTable(a, b, anchors[:, 0], anchors[:, 1], orient_world(b, dim))
+
+
+class JointEnds(NamedTuple):
+    """Bodies and anchors of the joints as arrays."""
+
+    a: Array
+    """Body a of each joint, [J]."""
+    b: Array
+    """Body b, or WORLD, [J]."""
+    anchors: Array
+    """Anchor in the frame of a, then that in the frame of b, [J, 2 dim]."""
+
+
+def tabulate_ends(joints: Sequence[Joint], dim: int) -> JointEnds:
+    """Tabulate the ends of all joints."""
+    a, b = np.array([(joint.a, joint.b) for joint in joints], np.int32).reshape(-1, 2).T
+    anchors = np.array([(*joint.anchor_a, *joint.anchor_b) for joint in joints], float).reshape(-1, 2 * dim)
+    return JointEnds(a, b, anchors)
 
 
 def orient_world(bodies: Array, dim: int) -> Array:

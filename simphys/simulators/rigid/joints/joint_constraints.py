@@ -15,22 +15,23 @@ from .joint_row import adj_row, jvp_row, row
 
 
 @element
-def joint_row(gain, x_a, x_b, q_a, q_b, kind, part, still):
-    direction, m_a, m_b, error = row(kind, part, x_a - x_b, q_a, q_b + still)
+def joint_row(gain, x_a, x_b, q_a, q_b, arms, kind, part, still):
+    direction, m_a, m_b, error = row(kind, part, arms, x_a - x_b, q_a, q_b + still)
     return join_row(direction, m_a, m_b), -gain * error
 
 
 @joint_row.adjoint
-def adj_joint_row(gain, x_a, x_b, q_a, q_b, kind, part, still, adj_row_, adj_target):
+def adj_joint_row(gain, x_a, x_b, q_a, q_b, arms, kind, part, still, adj_row_, adj_target):
     g_l, g_ma, g_mb = split_row(adj_row_)
-    g_x, g_a, g_b = adj_row(kind, part, x_a - x_b, q_a, q_b + still, g_l, g_ma, g_mb, -gain * adj_target)
-    return g_x, -g_x, adj_turn(q_a, g_a), adj_turn(q_b + still, g_b)
+    x, adj_error = x_a - x_b, -gain * adj_target
+    g_x, g_a, g_b, adj_arms = adj_row(kind, part, arms, x, q_a, q_b + still, g_l, g_ma, g_mb, adj_error)
+    return g_x, -g_x, adj_turn(q_a, g_a), adj_turn(q_b + still, g_b), adj_arms
 
 
 @joint_row.tangent
-def jvp_joint_row(gain, x_a, x_b, q_a, q_b, kind, part, still, dx_a, dx_b, dq_a, dq_b):
+def jvp_joint_row(gain, x_a, x_b, q_a, q_b, arms, kind, part, still, dx_a, dx_b, dq_a, dq_b, darms):
     da, db = jvp_turn(q_a, dq_a), jvp_turn(q_b + still, dq_b)
-    dl, dm_a, dm_b, derror = jvp_row(kind, part, x_a - x_b, q_a, q_b + still, dx_a - dx_b, da, db)
+    dl, dm_a, dm_b, derror = jvp_row(kind, part, arms, x_a - x_b, q_a, q_b + still, dx_a - dx_b, da, db, darms)
     return join_row(dl, dm_a, dm_b), -gain * derror
 
 
@@ -41,6 +42,7 @@ JointRows = per_element(
     gathered={
         **{"x_a": ("position", "constraints.a"), "x_b": ("position", "constraints.b")},
         **{"q_a": ("orientation", "constraints.a"), "q_b": ("orientation", "constraints.b")},
+        **{"arms": ("arms", "constraints.joint")},
     },
     of_model={"kind": "constraints.kind", "part": "constraints.parts", "still": "constraints.still"},
     results={"joint_row": "model.row_width", "joint_target": ()},

@@ -6,8 +6,8 @@ row u = l.(v_a - v_b) + m_a.w_a - m_b.w_b (see rows.py) of each kind:
     LINE    m_a = r_a x l, m_b = r_b x l, with arms from either centre to one point. The impulse acts there on both,
             which conserves angular momentum. The point is the anchor of b, or that of a if b is the world: a
             slide may take a far from the world's anchor, and rows with long arms converge slowly. The error is l.e,
-            e = (x_a + y_a) - (x_b + y_b) between the anchors, which lie at y_a, y_b from either centre. With s = 1 if
-            b is the world, else 0, r_a = y_a - (1 - s) e, r_b = y_b + s e
+            e = (x_a + y_a) - (x_b + y_b) between the anchors, which lie at y_a, y_b from either centre, at p_a, p_b in
+            either frame (arms.py). With s = 1 if b is the world, else 0, r_a = y_a - (1 - s) e, r_b = y_b + s e
     TURN    l = 0, m_a = m_b = R_a c, in the plane 1. The error is R_a c.E, in the plane the difference of angles
             theta_a + relative - theta_b, with E = 2 vec(q_a relative q_b*) for the sign of the quaternion that makes
             its scalar part positive
@@ -20,14 +20,15 @@ joint, which motors drive (joint_tables.py).
 Adjoint of a LINE, for adjoints g of its results, with adj_ra = l x g_ma, adj_rb = l x g_mb:
 
     adj_l = g_l + g_ma x r_a + g_mb x r_b + g_err e      adj_e = g_err l - (1 - s) adj_ra + s adj_rb = adj_xa = -adj_xb
-    adj_theta_a = l x adj_l + y_a x (adj_ra + adj_e)     adj_theta_b = y_b x (adj_rb - adj_e)
+    adj_ya = adj_ra + adj_e     adj_yb = adj_rb - adj_e     adj_p = R^T adj_y
+    adj_theta_a = l x adj_l + y_a x adj_ya               adj_theta_b = y_b x adj_yb
 
 and of TURN and ALIGN, with g_m = g_ma + g_mb, V, W the vector and scalar part of that quaternion and adj_E = g_err l:
 
     adj_theta_a = l x (g_m + g_err E) +     TURN   W adj_E + V x adj_E        ALIGN   n_a x (adj_E x n_b)
     adj_theta_b =                           TURN  -W adj_E + V x adj_E        ALIGN   n_b x (n_a x adj_E)
 
-Tangents, with dl = dtheta_a x l, dy = dtheta x y, de = dx_a + dy_a - dx_b - dy_b, dr_a = dy_a - (1 - s) de and
+Tangents, with dl = dtheta_a x l, dy = dtheta x y + R dp, de = dx_a + dy_a - dx_b - dy_b, dr_a = dy_a - (1 - s) de and
 dr_b = dy_b + s de:
 
     LINE    dm = dr x l + r x dl      derror = dl.e + l.de
@@ -43,12 +44,13 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.quaternion import conjugate, product, vector_part
 from simphys.numerics.rotation import adj_cross, cross, matrix, moment
 
+from .arms import first_half, join_halves, second_half
 from .joint_tables import ALIGN, LINE
 
 
 @ti.func
 def part_vector(part, q, k):
-    """Return the k-th vector [dim] of a row's numbers (joint_tables.py): c, anchor_a, anchor_b, axis_a, axis_b."""
+    """Return the k-th vector [dim] of a row's numbers (joint_tables.py): c, axis_a, axis_b."""
     dim = ti.static(2 if q.n == 1 else 3)
     return ti.Vector([part[dim * k + c] for c in ti.static(range(dim))])
 
@@ -56,7 +58,7 @@ def part_vector(part, q, k):
 @ti.func
 def required_rotation(part, q):
     """Return the orientation of b's frame in a's that the joint requires."""
-    return ti.Vector([part[5 * (2 if q.n == 1 else 3) + c] for c in ti.static(range(q.n))])
+    return ti.Vector([part[3 * (2 if q.n == 1 else 3) + c] for c in ti.static(range(q.n))])
 
 
 @ti.func
@@ -71,7 +73,7 @@ def misalignment(kind, part, q_a, q_b):
     """Return E."""
     E = 2 * vector_part(relative_rotation(part, q_a, q_b))
     if kind == ALIGN:
-        E = (matrix(q_b) @ part_vector(part, q_b, 4)).cross(matrix(q_a) @ part_vector(part, q_a, 3))
+        E = (matrix(q_b) @ part_vector(part, q_b, 2)).cross(matrix(q_a) @ part_vector(part, q_a, 1))
     return E
 
 
@@ -97,7 +99,7 @@ def adj_turn_row(kind, part, q_a, q_b, g_m, g_error):
         across = vector_part(Q).cross(adj_E)
         adj_a, adj_b = across + Q[0] * adj_E, across - Q[0] * adj_E
         if kind == ALIGN:
-            n_a, n_b = R_a @ part_vector(part, q_a, 3), R_b @ part_vector(part, q_b, 4)
+            n_a, n_b = R_a @ part_vector(part, q_a, 1), R_b @ part_vector(part, q_b, 2)
             adj_a = n_a.cross(adj_E.cross(n_b))
             adj_b = n_b.cross(n_a.cross(adj_E))
         return m.cross(g_m + g_error * misalignment(kind, part, q_a, q_b)) + adj_a, adj_b
@@ -113,24 +115,24 @@ def jvp_turn_row(kind, part, q_a, q_b, da, db):
         m, Q = R_a @ part_vector(part, q_a, 0), relative_rotation(part, q_a, q_b)
         dm, dE = da.cross(m), Q[0] * (da - db) + (da + db).cross(vector_part(Q))
         if kind == ALIGN:
-            n_a, n_b = R_a @ part_vector(part, q_a, 3), R_b @ part_vector(part, q_b, 4)
+            n_a, n_b = R_a @ part_vector(part, q_a, 1), R_b @ part_vector(part, q_b, 2)
             dE = db.cross(n_b).cross(n_a) + n_b.cross(da.cross(n_a))
         return dm, dm.dot(misalignment(kind, part, q_a, q_b)) + m.dot(dE)
 
 
 @ti.func
-def line(part, x, q_a, q_b):
-    """Return l, y_a, y_b, e, r_a and r_b of a LINE; x is x_a - x_b."""
+def line(part, arms, x, q_a, q_b):
+    """Return l, y_a, y_b, e, r_a and r_b of a LINE; x is x_a - x_b, arms (p_a, p_b)."""
     R_a, s = matrix(q_a), part[part.n - 1]
-    y_a, y_b = R_a @ part_vector(part, q_a, 1), matrix(q_b) @ part_vector(part, q_b, 2)
+    y_a, y_b = R_a @ first_half(arms), matrix(q_b) @ second_half(arms)
     e = x + y_a - y_b
     return R_a @ part_vector(part, q_a, 0), y_a, y_b, e, y_a - (1 - s) * e, y_b + s * e
 
 
 @ti.func
-def row(kind, part, x, q_a, q_b):
+def row(kind, part, arms, x, q_a, q_b):
     """Return l, m_a, m_b and the error of a row; x is x_a - x_b."""
-    direction, _, _, e, r_a, r_b = line(part, x, q_a, q_b)
+    direction, _, _, e, r_a, r_b = line(part, arms, x, q_a, q_b)
     m_a, m_b, error = moment(r_a, direction), moment(r_b, direction), direction.dot(e)
     if kind != LINE:
         m, angle = turn(kind, part, q_a, q_b)
@@ -142,28 +144,32 @@ def row(kind, part, x, q_a, q_b):
 
 
 @ti.func
-def adj_row(kind, part, x, q_a, q_b, g_l, g_ma, g_mb, g_error):
-    """Return the adjoints of x, theta_a and theta_b."""
-    direction, y_a, y_b, e, r_a, r_b = line(part, x, q_a, q_b)
+def adj_row(kind, part, arms, x, q_a, q_b, g_l, g_ma, g_mb, g_error):
+    """Return the adjoints of x, theta_a, theta_b and arms."""
+    direction, y_a, y_b, e, r_a, r_b = line(part, arms, x, q_a, q_b)
     s = part[part.n - 1]
     adj_l = g_l + cross(g_ma, r_a) + cross(g_mb, r_b) + g_error * e
     adj_ra, adj_rb = adj_cross(g_ma, direction), adj_cross(g_mb, direction)
     adj_e = g_error * direction - (1 - s) * adj_ra + s * adj_rb
-    adj_theta_a = moment(direction, adj_l) + moment(y_a, adj_ra + adj_e)
-    adj_theta_b = moment(y_b, adj_rb - adj_e)
+    adj_ya, adj_yb = adj_ra + adj_e, adj_rb - adj_e
+    adj_theta_a = moment(direction, adj_l) + moment(y_a, adj_ya)
+    adj_theta_b = moment(y_b, adj_yb)
+    adj_arms = join_halves(matrix(q_a).transpose() @ adj_ya, matrix(q_b).transpose() @ adj_yb)
     if kind != LINE:
         adj_a, adj_b = adj_turn_row(kind, part, q_a, q_b, g_ma + g_mb, g_error)
         adj_e = 0.0 * x
         adj_theta_a = adj_a
         adj_theta_b = adj_b
-    return adj_e, adj_theta_a, adj_theta_b
+        adj_arms = 0.0 * arms
+    return adj_e, adj_theta_a, adj_theta_b, adj_arms
 
 
 @ti.func
-def jvp_row(kind, part, x, q_a, q_b, dx, da, db):
-    """Return the tangents of a row from those of x, theta_a and theta_b."""
-    direction, y_a, y_b, e, r_a, r_b = line(part, x, q_a, q_b)
-    s, dy_a, dy_b, dl = part[part.n - 1], cross(da, y_a), cross(db, y_b), cross(da, direction)
+def jvp_row(kind, part, arms, x, q_a, q_b, dx, da, db, darms):
+    """Return the tangents of a row from those of x, theta_a, theta_b and arms."""
+    direction, y_a, y_b, e, r_a, r_b = line(part, arms, x, q_a, q_b)
+    s, dl = part[part.n - 1], cross(da, direction)
+    dy_a, dy_b = cross(da, y_a) + matrix(q_a) @ first_half(darms), cross(db, y_b) + matrix(q_b) @ second_half(darms)
     de = dx + dy_a - dy_b
     dm_a = moment(dy_a - (1 - s) * de, direction) + moment(r_a, dl)
     dm_b = moment(dy_b + s * de, direction) + moment(r_b, dl)

@@ -17,8 +17,8 @@ LINE, TURN, ALIGN = range(3)
 
 
 def numbers(dim: int) -> int:
-    """Count the numbers of a row, in the order c, anchor_a, anchor_b, axis_a, axis_b, relative, to_world (s)."""
-    return 5 * dim + (1 if dim == 2 else 4) + 1
+    """Count the numbers of a row, in the order c, axis_a, axis_b, relative, to_world (s)."""
+    return 3 * dim + (1 if dim == 2 else 4) + 1
 
 
 class Table(NamedTuple):
@@ -83,7 +83,7 @@ def _numbers(joint: Joint, dim: int, c: int) -> list[float]:
     if dim == 3:
         relative = relative / np.linalg.norm(relative)
     axis_b = _in_frame_of_b(relative, basis[0])
-    found = [*basis[c], *joint.anchor_a, *joint.anchor_b, *basis[0], *axis_b, *relative, float(joint.b == WORLD)]
+    found = [*basis[c], *basis[0], *axis_b, *relative, float(joint.b == WORLD)]
     assert len(found) == numbers(dim)
     return found
 

@@ -41,38 +41,39 @@ def drive(k, action, d, F, w, direction, m_a, m_b, v, w_a, w_b):
 
 
 @element
-def joint_force(x_a, x_b, q_a, q_b, v_a, v_b, w_a, w_b, action, k, d, F, w, kind, part, still):
-    direction, m_a, m_b, _ = row(kind, part, x_a - x_b, q_a, q_b + still)
+def joint_force(x_a, x_b, q_a, q_b, v_a, v_b, w_a, w_b, action, k, d, F, w, arms, kind, part, still):
+    direction, m_a, m_b, _ = row(kind, part, arms, x_a - x_b, q_a, q_b + still)
     _, s = drive(k, action, d, F, w, direction, m_a, m_b, v_a - v_b, w_a, w_b)
     return join(s * direction, s * m_a), join(-s * direction, -s * m_b)
 
 
 @joint_force.adjoint
 def adj_joint_force(
-    x_a, x_b, q_a, q_b, v_a, v_b, w_a, w_b, action, k, d, F, w, kind, part, still, adj_wrench_a, adj_wrench_b
+    x_a, x_b, q_a, q_b, v_a, v_b, w_a, w_b, action, k, d, F, w, arms, kind, part, still, adj_wrench_a, adj_wrench_b
 ):
     x, v = x_a - x_b, v_a - v_b
-    direction, m_a, m_b, _ = row(kind, part, x, q_a, q_b + still)
+    direction, m_a, m_b, _ = row(kind, part, arms, x, q_a, q_b + still)
     u, s = drive(k, action, d, F, w, direction, m_a, m_b, v, w_a, w_b)
     g, h_a, h_b = linear(adj_wrench_a) - linear(adj_wrench_b), angular(adj_wrench_a), angular(adj_wrench_b)
     adj_s = direction.dot(g) + m_a.dot(h_a) - m_b.dot(h_b)
     adj_F, adj_w, adj_rate = adj_rub(F, w, u, adj_s)
     adj_u = adj_rate - d * adj_s
     adj_l, adj_ma, adj_mb = s * g + adj_u * v, s * h_a + adj_u * w_a, -s * h_b - adj_u * w_b
-    g_x, g_a, g_b = adj_row(kind, part, x, q_a, q_b + still, adj_l, adj_ma, adj_mb, 0.0)
+    g_x, g_a, g_b, adj_arms = adj_row(kind, part, arms, x, q_a, q_b + still, adj_l, adj_ma, adj_mb, 0.0)
     adj_qa, adj_qb, adj_v = adj_turn(q_a, g_a), adj_turn(q_b + still, g_b), adj_u * direction
-    adj_wa, adj_wb, adj_d = adj_u * m_a, -adj_u * m_b, -u * adj_s
-    return g_x, -g_x, adj_qa, adj_qb, adj_v, -adj_v, adj_wa, adj_wb, k * adj_s, action * adj_s, adj_d, adj_F, adj_w
+    adj_k, adj_d, of_motor = action * adj_s, -u * adj_s, k * adj_s
+    adj_wa, adj_wb = adj_u * m_a, -adj_u * m_b
+    return g_x, -g_x, adj_qa, adj_qb, adj_v, -adj_v, adj_wa, adj_wb, of_motor, adj_k, adj_d, adj_F, adj_w, adj_arms
 
 
 @joint_force.tangent
 def jvp_joint_force(
-    x_a, x_b, q_a, q_b, v_a, v_b, w_a, w_b, action, k, d, F, w, kind, part, still,
-    dx_a, dx_b, dq_a, dq_b, dv_a, dv_b, dw_a, dw_b, daction, dk, dd, dF, dw,
+    x_a, x_b, q_a, q_b, v_a, v_b, w_a, w_b, action, k, d, F, w, arms, kind, part, still,
+    dx_a, dx_b, dq_a, dq_b, dv_a, dv_b, dw_a, dw_b, daction, dk, dd, dF, dw, darms,
 ):  # fmt: skip
     x, v, da, db = x_a - x_b, v_a - v_b, jvp_turn(q_a, dq_a), jvp_turn(q_b + still, dq_b)
-    direction, m_a, m_b, _ = row(kind, part, x, q_a, q_b + still)
-    dl, dm_a, dm_b, _ = jvp_row(kind, part, x, q_a, q_b + still, dx_a - dx_b, da, db)
+    direction, m_a, m_b, _ = row(kind, part, arms, x, q_a, q_b + still)
+    dl, dm_a, dm_b, _ = jvp_row(kind, part, arms, x, q_a, q_b + still, dx_a - dx_b, da, db, darms)
     u, s = drive(k, action, d, F, w, direction, m_a, m_b, v, w_a, w_b)
     du = dl.dot(v) + direction.dot(dv_a - dv_b)
     du += dm_a.dot(w_a) + m_a.dot(dw_a) - dm_b.dot(w_b) - m_b.dot(dw_b)
@@ -90,7 +91,7 @@ JointForce = per_element(
         **{"w_a": ("angular_velocity", "free_rows.a"), "w_b": ("angular_velocity", "free_rows.b")},
         **{"action": ("action", "free_rows.motor"), "k": ("motor_strength", "free_rows.motor")},
         **{"d": ("joint_damping", "free_rows.joint"), "F": ("joint_dry_friction", "free_rows.joint")},
-        **{"w": ("joint_transition_rate", "free_rows.joint")},
+        **{"w": ("joint_transition_rate", "free_rows.joint"), "arms": ("arms", "free_rows.joint")},
     },
     of_model={"kind": "free_rows.kind", "part": "free_rows.parts", "still": "free_rows.still"},
     results={"joint_wrench_a": "model.freedoms", "joint_wrench_b": "model.freedoms"},

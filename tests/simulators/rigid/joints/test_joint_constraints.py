@@ -15,7 +15,7 @@ from simphys.simulators.rigid.joints.joint_constraints import JointRows
 from simphys.simulators.rigid.motion.drift import Drift
 
 from ....helpers.rounding import assert_equal_but_for_rounding
-from ..free_bodies import bodies, leaf
+from ..free_bodies import arms, bodies, leaf
 
 Array = np.ndarray[Any, Any]
 
@@ -70,16 +70,16 @@ def padded(r: tuple[float, ...]) -> Array:
     return np.pad(np.array(r, float), (0, 3 - len(r)))
 
 
-def joint_rows(model: RigidBodies, x: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
-    """Return rows and targets for these poses."""
-    row, target = JointRows.apply(model, model.joint_correction / model.dt, x, q)
+def joint_rows(model: RigidBodies, x: Tensor, q: Tensor, own: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Return rows and targets for these poses, and arms if they are others than the model's."""
+    row, target = JointRows.apply(model, model.joint_correction / model.dt, x, q, arms(model) if own is None else own)
     return row, target
 
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
     model = chain(dim)
-    inputs = leaf(3, dim, seed=1), leaf(3, model.rotations, seed=2)
+    inputs = leaf(3, dim, seed=1), leaf(3, model.rotations, seed=2), arms(model)
     gradcheck(lambda *x: joint_rows(model, *x), inputs, tolerance=1e-8)
 
 
@@ -94,11 +94,7 @@ def test_the_error_grows_at_the_rate_of_the_row_and_vanishes_at_the_joint(dim: i
     h, twist = 1e-5, np.random.default_rng(3).normal(size=(3, dim + model.spins))
     no_shift, moments = tensor(0 * twist), tensor(np.ones((3, model.spins)))
     before, after = (
-        -JointRows.apply(
-            model,
-            model.joint_correction / model.dt,
-            *Drift.apply(model, t, tensor(x), tensor(q), tensor(twist), no_shift, moments)[:2],
-        )[1].data
+        -joint_rows(model, *Drift.apply(model, t, tensor(x), tensor(q), tensor(twist), no_shift, moments)[:2])[1].data
         for t in (-h, h)
     )
     twists = np.vstack([twist, 0 * twist[:1]])  # the last row is the world's

@@ -16,6 +16,8 @@ from simphys.rollout import rollout
 from simphys.simulators.rigid import WORLD, Joint, Params, RigidBodies, State
 from simphys.simulators.rigid.joints.joint_constraints import JointRows
 
+from ..free_bodies import arms
+
 Array = np.ndarray[Any, Any]
 GRAVITY = 9.81
 MASS, LENGTH = np.array([1.0, 0.6]), np.array([0.8, 1.1])
@@ -202,7 +204,7 @@ def test_a_fixed_joint_allows_no_motion_and_a_slide_and_a_hinge_allow_one(dim: i
     """Errors of constrained motions stay small, [m] or [rad]; free motions are large."""
     model, _, (x, q, _, w) = driven_chain(dim)
     errors = [
-        JointRows.apply(model, model.joint_correction / model.dt, tensor(x[k]), tensor(q[k]))[1].data
+        JointRows.apply(model, model.joint_correction / model.dt, tensor(x[k]), tensor(q[k]), arms(model))[1].data
         for k in range(0, 301, 20)
     ]
     assert abs(np.array(errors)).max() * model.dt / model.joint_correction < 1e-5

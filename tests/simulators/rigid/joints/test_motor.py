@@ -11,7 +11,7 @@ from simphys.simulators.rigid import WORLD, Joint, RigidBodies
 from simphys.simulators.rigid.joints.motor import JointForce, JointWrench
 
 from ....helpers.rounding import assert_equal_but_for_rounding
-from ..free_bodies import about_origin, bodies, leaf, state
+from ..free_bodies import about_origin, arms, bodies, leaf, state
 
 
 def driven_joints(dim: int) -> RigidBodies:
@@ -41,7 +41,7 @@ def sum_joints(model: RigidBodies, *inputs: Tensor) -> Tensor:
 def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
     model = driven_joints(dim)
     friction = leaf(5, seed=4, low=0.5), leaf(5, seed=5, low=0.5)
-    inputs = *state(model), leaf(3, seed=1), leaf(3, seed=2, low=0.5), leaf(5, seed=3, low=0.5), *friction
+    inputs = *state(model), leaf(3, seed=1), leaf(3, seed=2, low=0.5), leaf(5, seed=3, low=0.5), *friction, arms(model)
     gradcheck(lambda *x: sum_joints(model, *x), inputs, tolerance=1e-8)
     dot_product_test(lambda *x: sum_joints(model, *x), inputs, tolerance=1e-12)
 
@@ -55,7 +55,7 @@ def test_between_bodies_action_is_reaction(dim: int) -> None:
     model = bodies(dim, joints=(hinge, Joint("prismatic", 1, 2, b, a, axis=axis, motor=True)))
     at = state(model)
     friction = leaf(2, seed=4, low=0.5), leaf(2, seed=5, low=0.5)
-    wrench = sum_joints(model, *at, leaf(2, seed=1), leaf(2, seed=2), leaf(2, seed=3), *friction).data
+    wrench = sum_joints(model, *at, leaf(2, seed=1), leaf(2, seed=2), leaf(2, seed=3), *friction, arms(model)).data
     assert abs(wrench).max() > 0.1
     size, torque = abs(wrench).max(), about_origin(at[0].data, wrench)
     assert_equal_but_for_rounding(wrench[:, :dim].sum(axis=0), np.zeros(dim), size=size)
@@ -77,7 +77,7 @@ def test_a_motor_drives_along_its_axis_and_damping_and_friction_brake_the_free_m
     q = np.zeros((2, 1)) if dim == 2 else np.tile([1.0, 0.0, 0.0, 0.0], (2, 1))
     v = np.full((2, dim), 2.0)
     given = [tensor(each) for each in (x, q, v, w, [0.5, -1.0], [4.0, 8.0], [0.1, 0.2], [0.7, 0.9], [1.5, 4.0])]
-    wrench = sum_joints(model, *given).data
+    wrench = sum_joints(model, *given, arms(model)).data
     of_turns = np.ones(1) if dim == 2 else unit
     rubbing = 2 / np.pi * np.array([0.7 * np.arctan(3.0 / 1.5), 0.9 * np.arctan(2.0 / 4.0)])
     torque, force = 4.0 * 0.5 - 0.1 * 3.0 - rubbing[0], -8.0 - 0.2 * 2.0 - rubbing[1]

@@ -1,0 +1,158 @@
+"""Anchors of joints and centres of mass as unknowns: what moves with them, their gradients, a fit, and bad input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simphys
+from simphys.autograd import gradcheck, tensor
+from simphys.experiment.scene import Scene, build_scene
+from simphys.plot.motion.rigid import list_bodies
+from simphys.scenefile import ConfigError, from_dict
+
+from ...helpers.rounding import assert_equal_but_for_rounding
+from .joints.test_assembly import in_plane, in_space, place, started
+
+FOLDER = Path(__file__).parents[3] / "scenes" / "rigid"
+NAMES = ("joint_anchor_a", "joint_anchor_b", "centre_of_mass")
+SPRING = {"a": 1, "b": 2, "anchor_a": [0.3, 0.3], "anchor_b": [0.8, 0.1], "stiffness": 30.0, "damping": 0.2}
+
+
+def swinging(make: Any, **changes: Any) -> dict[str, Any]:
+    """The started chain with gravity and a spring, for some steps."""
+    tables = started(make())
+    dim = len(tables["bodies"][0]["position"])
+    spring = {**SPRING, **{f"anchor_{end}": [*SPRING[f"anchor_{end}"], 0.1][:dim] for end in "ab"}}  # type: ignore[misc]
+    return tables | {"environment": {"gravity": [0.0, -9.81, 0.0][:dim]}, "springs": [spring]} | changes
+
+
+@pytest.mark.parametrize("make", [in_plane, in_space])
+def test_the_frame_of_a_body_may_begin_anywhere(make: Any) -> None:
+    plain, moved = swinging(make), swinging(make)
+    for number, body in enumerate(moved["bodies"]):
+        body["centre"] = (0.1 * number + np.array([0.3, -0.2, 0.5])[: len(body["position"])]).tolist()
+    one, other = [build_scene(from_dict(tables)) for tables in (plain, moved)]
+    assert not one.model.free_anchors and other.model.free_anchors
+    expected, found = [scene.rollout().states.arrays() for scene in (one, other)]
+    for name, values in expected.items():
+        assert_equal_but_for_rounding(found[name], values, ulps=2048, size=1.0)
+
+
+@pytest.mark.parametrize("make", [in_plane, in_space])
+def test_joints_stay_closed_where_anchors_and_centres_move(make: Any) -> None:
+    unknowns = {name: {"parameter": name} for name in NAMES}
+    scene = build_scene(from_dict(swinging(make, unknowns=unknowns, loss=final(make))))
+    objective = scene.objective()
+    moved = objective.scene_at(objective.start + 0.1 * np.random.default_rng(0).standard_normal(objective.start.size))
+    params, joint = moved.params, moved.model.joints[1]
+    arms = [
+        getattr(params, f"joint_anchor_{end}").data[1] - params.centre_of_mass.data[body]
+        for end, body in (("a", joint.a), ("b", joint.b))
+    ]
+    assert abs(arms[0] - joint.anchor_a).max() > 0.01
+    assert_equal_but_for_rounding(
+        place(moved.state, joint.a, arms[0]), place(moved.state, joint.b, arms[1]), ulps=64, size=1.0
+    )
+
+
+def final(make: Any) -> dict[str, Any]:
+    dim = len(make()["bodies"][0]["position"])
+    return {"terms": [{"kind": "final_state", "nodes": [4], "target": [1.0] * dim}]}
+
+
+@pytest.mark.parametrize("make", [in_plane, in_space])
+def test_the_gradient_goes_through_the_start_and_the_motion(make: Any) -> None:
+    unknowns = {name: {"parameter": name} for name in NAMES}
+    scene = build_scene(from_dict(swinging(make, unknowns=unknowns, loss=final(make))))
+    objective = scene.objective()
+    theta = tensor(objective.start + 0.01, requires_grad=True)
+    assert gradcheck(objective.loss_tensor, (theta,), mode="projected")
+
+
+def test_the_gradient_of_a_broken_start_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The start that forgets anchors has their effect on the motion alone: differences then disagree."""
+    unknowns = {"elbow": {"parameter": "joint_anchor_a", "entries": [1]}}
+    objective = build_scene(from_dict(swinging(in_plane, unknowns=unknowns, loss=final(in_plane)))).objective()
+    config, complete = type(objective.scene.config), type(objective.scene.config).completed
+
+    def forget(self: Any, state: Any, design: Any = None, params: Any = None) -> Any:
+        return complete(self, state, design, None if params is None else params.replace(
+            **{name: tensor(values) for name, values in params.arrays().items()}))  # fmt: skip
+
+    monkeypatch.setattr(config, "completed", forget)
+    with pytest.raises(AssertionError):
+        gradcheck(objective.loss_tensor, (tensor(objective.start + 0.01, requires_grad=True),), mode="projected")
+
+
+def test_hinges_and_centres_of_mass_are_found_in_a_film(tmp_path: Path) -> None:
+    """The recording follows Lagrange's equations; all unknowns start 2 cm to 3 cm off, the angles 0.2 rad."""
+    fit = simphys.identify(simphys.load_scene(FOLDER / "filmed_arm.toml"), folder=tmp_path / "run")
+    assert fit.verdict == "passed"
+    truth = np.concatenate([unknown.truth for unknown in fit.scene.config.unknowns.values()])
+    for row, true in zip(fit.unknowns, truth, strict=True):
+        assert abs(row.value - true) < 3 * row.standard_error, row
+    shown = list_bodies(fit.recording)[0]["shapes"][0]["offset"]
+    np.testing.assert_allclose(shown, [0.03, -0.02], atol=1e-3)
+    again = simphys.load_scene(tmp_path / "run" / "fitted.toml")
+    np.testing.assert_allclose(again.state.position.data, fit.recording.start["position"], atol=1e-9)
+
+
+def scene_with(**changes: Any) -> Scene:
+    tables = in_plane()
+    for key, change in changes.items():
+        if isinstance(change, dict) and key in ("bodies", "joints"):
+            for number, keys in change.items():
+                tables[key][number] |= keys
+        else:
+            tables[key] = change
+    return build_scene(from_dict(tables))
+
+
+BALL = {"shapes": [{"kind": "sphere", "radius": 0.01}]}
+LOOP = [*in_plane()["joints"], {"kind": "revolute", "a": 4, "b": 0, "anchor": [0.0, 0.0]}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bodies": {1: {"centre": [0.1, 0.0, 0.0]}}}, r"bodies\.1\.centre: must have 2 elements"),
+        (
+            {"bodies": {1: {"centre": [0.1, 0.0], "inertia": None, **BALL}}},
+            r"bodies\.1\.centre: a body with a centre needs mass and inertia",
+        ),
+        (
+            {"bodies": {1: {"centre": [0.1, 0.0], **BALL}}, "planes": [{"normal": [0.0, 1.0], "offset": -9.0}]},
+            r"bodies\.1\.centre: contacts count from the centre of mass.*body 1, which may touch others",
+        ),
+        (
+            {"bodies": {1: BALL, 4: BALL}, "unknowns": {"c": {"parameter": "centre_of_mass", "entries": [1]}}},
+            r"unknowns\.c\.parameter: contacts count from the centre of mass.*body 1",
+        ),
+        (
+            {"joints": LOOP, "unknowns": {"c": {"parameter": "joint_anchor_a"}}},
+            r"unknowns\.c\.parameter: joints whose anchors or centres of mass are unknown form a tree.*joint . closes",
+        ),
+        (
+            {"joints": LOOP, "values": {"c": {"parameter": "joint_start", "value": 0.1}}},
+            r"values\.c\.parameter: joints whose start or rate is given by a value form a tree",
+        ),
+        (
+            {"bodies": {2: {"velocity": [1.0, 0.0]}}, "unknowns": {"c": {"parameter": "centre_of_mass"}}},
+            r"bodies\.2\.velocity: velocities of bodies follow from the start and rate of joints",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_named(changes: dict[str, Any], message: str) -> None:
+    if "unknowns" in changes:
+        changes = {**changes, "loss": final(in_plane)}
+    with pytest.raises(ConfigError, match=message):
+        scene_with(**changes)
+
+
+def test_bodies_that_touch_nothing_have_shapes_and_a_centre() -> None:
+    scene = scene_with(bodies={1: {"centre": [0.1, 0.0], **BALL}})
+    assert scene.params.centre_of_mass.data[1].tolist() == [0.1, 0.0]
