@@ -19,6 +19,8 @@ from simphys.scenefile.validate import did_you_mean
 
 BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "min_length": "length >=", "max_length": "length <="}
 
+SECTIONS = ("section", "list of section", "table of section")
+
 SYMBOL = r"(?:m|s|kg|rad|K|N|Pa|J|W|Hz|C|px|cells|bytes)(?:\^\d)?"
 UNIT = rf"\[(1|(?:1/)?{SYMBOL}(?:[ /]| or |1/|[()]|{SYMBOL})*|[^\[\]]*\bunit\s+of\b[^\[\]]*)\]"
 """Unit in brackets, such as [kg m^2], [W/(m K)] or [unit of the field], and [1] of what has no dimension; other
@@ -75,13 +77,13 @@ def find_keys(wanted: str) -> list[KeyDoc]:
     if wanted in known_names():
         return [doc for doc in docs if wanted in doc.simulators]
     for fits in (
-        lambda path: path == wanted,
-        lambda path: path.startswith(f"{wanted}."),
+        lambda path: path == wanted or path.startswith(f"{wanted}."),
         lambda path: path.endswith(f".{wanted}"),
         lambda path: f".{wanted}." in path,
     ):
         if found := [doc for doc in docs if fits(doc.path)]:
-            return found
+            keys = [doc for doc in found if doc.path != wanted or doc.kind not in SECTIONS]
+            return keys or found  # a section is explained by its keys
     names = sorted({part for doc in docs for part in (doc.path, doc.path.rpartition(".")[2])})
     remedy = f"{did_you_mean(wanted, names)} `simphys docs SIMULATOR` lists all keys of a simulator."
     raise InputError("docs", "must name a key, a section or a simulator", repr(wanted), remedy)

@@ -306,12 +306,12 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]],
 
 
 def print_keys(docs: Sequence[KeyDoc]) -> None:
-    """Print keys of scene files: one at length, or a table of several and the descriptions of their sections."""
+    """Print a table of keys of scene files, and the descriptions of their sections, of three at most."""
     rows = [(doc.path, doc.unit, doc.kind, doc.default, doc.bounds) for doc in docs]
     print_table("", ("key", "unit", "value", "default", "bounds"), list(dict.fromkeys(rows)))
-    console = make_console()
-    for text in list(dict.fromkeys(doc.section for doc in docs))[:3]:
-        console.print(text, soft_wrap=True)
+    console, sections = make_console(), dict.fromkeys((doc.path.rpartition(".")[0], doc.section) for doc in docs)
+    for name, text in list(sections)[:3]:
+        console.print(f"{name}: {text}" if name and len(sections) > 1 else text, soft_wrap=True, markup=False)
     if len(names := dict.fromkeys(name for doc in docs for name in doc.simulators)) < len(known_names()):
         console.print(f"simulators: {', '.join(names)}", soft_wrap=True)
 

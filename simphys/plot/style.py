@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from fractions import Fraction
 from io import BytesIO
@@ -113,6 +114,12 @@ def legend_above(axes: Axes) -> None:
     axes.legend(
         loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, columnspacing=1.2, handlelength=1.4, fontsize=size
     )
+
+
+def legend_of_all(figure: Figure, panels: Iterable[Axes]) -> None:
+    """Add one legend for several panels below them, with an entry for each name."""
+    named = {name: each for axes in panels for each, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=len(named), columnspacing=1.2)
 
 
 def legend_beside(axes: Axes, title: str | None = None) -> None:

@@ -232,17 +232,17 @@ def find_group(scene: Scene, field: str) -> str:
 
 
 def write_grid(recorder: AnyRecorder, scene: Scene) -> None:
-    """Record the places of the cells of the scene's grid."""
+    """Record the places of the cells of the scene's grid, and the fields on it with their units."""
     if (grid := scene.grid) is None:
         return
-    names = list(grid.fields)
+    names, of_state = list(grid.fields), scene.state.names()
     attrs: dict[str, Any] = {
         "cells": list(grid.cells),
         "spacing": grid.spacing,
         "offset": grid.offset,
         "depth": grid.depth,
         "fields": names,
-        "units": [grid.fields[name] for name in names],
+        "units": [find_unit(scene, name) if name in of_state else grid.fields[name] for name in names],
     }
     members = {} if scene.members is None else {"members": scene.members}
     recorder.write("grid", attrs=attrs | members)

@@ -200,9 +200,13 @@ def test_the_worst_six_of_many_channels_are_drawn_in_their_order(tmp_path: Path)
     value = np.sin(time[:, None] * np.arange(1, 10))
     with recorder(tmp_path, kind="optimize", title="Nine gliders") as run:
         write_fit(run, time, value, value + 0.1 * np.arange(9, 0, -1), list(range(9)))
-    drawn = titles(plot.fit(Recording(tmp_path)))
+    figure = plot.fit(Recording(tmp_path))
+    drawn = titles(figure)
     names = [title.split(":")[0] for title in drawn if title.startswith("glider")]
     assert names == [f"glider {number}" for number in (1, 4, 2, 5, 3, 6)]  # down the first column, then the second
+    assert figure.get_suptitle() == "Nine gliders: worst 6 of 9 channels"
+    assert len(figure.legends) == 1 and not any(axes.get_legend() for axes in figure.axes)  # titles have all the room
+    assert [axes.get_xlabel() for axes in figure.axes].count("time [s]") == 2
 
 
 def test_stages_of_a_growing_horizon_are_separate_curves_named_by_their_fraction(identified: Recording) -> None:

@@ -98,6 +98,12 @@ def test_the_gradient_by_a_number_without_unit_has_that_of_the_loss() -> None:
     assert style.per_unit("m/s") == "loss / (m/s)"
 
 
+def test_a_field_has_the_unit_that_it_was_measured_in() -> None:
+    recording = run("heat/source", "time.steps=4", "output.every=2")
+    assert list(np.asarray(recording.attrs("grid")["units"])[:1]) == ["deg C"]
+    assert "temperature [deg C]" in [axes.get_ylabel() for axes in plot.snapshots(recording).axes]
+
+
 def test_a_field_that_stays_as_it_is_takes_one_panel() -> None:
     figure = plot.snapshots(run("wave/drop", "time.steps=8", "grid.cells=[16, 16]", "output.every=2", "loss.terms=[]"))
     assert figure.get_suptitle().endswith("the same at all times")

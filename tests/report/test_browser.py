@@ -49,6 +49,20 @@ def test_a_report_opens_without_an_error_and_is_not_blank(report: Path, tmp_path
     assert lightness > 200
 
 
+def test_no_text_of_a_picture_is_cut_off_or_leaves_the_page(report: Path, tmp_path: Path) -> None:
+    """Check letters that the browser makes wider than those that the picture was laid out with: all stay to be seen."""
+    with Page(report, tmp_path) as page:
+        page.wait(READY)
+        page.evaluate("document.querySelectorAll('figure svg text').forEach(e => { e.style.letterSpacing = '0.1px'; })")
+        pictures = "[...document.querySelectorAll('figure svg')]"
+        cut = page.evaluate(f"{pictures}.filter(e => getComputedStyle(e).overflow !== 'visible').length")
+        outside = page.evaluate(
+            "[...document.querySelectorAll('figure svg text')].filter(e => { const r = e.getBoundingClientRect();"
+            " return r.left < 0 || r.right > innerWidth; }).map(e => e.textContent)"
+        )
+    assert (cut, outside) == (0, [])
+
+
 @in_one
 def test_it_is_dark_where_the_browser_prefers_that(report: Path, tmp_path: Path) -> None:
     with Page(report, tmp_path, dark=True) as page:

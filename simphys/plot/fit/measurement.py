@@ -18,6 +18,8 @@ NEEDS = ("observations/time", "observations/value", "observations/weight", "fit/
 REMEDY = "A fit is recorded if the scene has [observations] and the run was completed."
 CHANNELS = 6
 """Largest number of channels in the picture: those with the largest residuals."""
+FEW_DOTS = 900
+"""Number of samples above which their dots are an image in a picture made of lines, so that it stays small."""
 GAP = 5.0
 """Distance of samples, in median distances, above which there is a gap between them."""
 
@@ -72,7 +74,8 @@ def fit(recording: Recording, path: str | Path | None = None) -> Figure:
     with style.style():
         columns = 1 if len(shown) <= 2 else 2
         across = -(-len(shown) // columns)
-        figure = style.new_figure(recording, 0.7 + 4.0 * across**0.9)
+        remark = f"worst {len(shown)} of {len(channels)} channels" if len(shown) < len(channels) else ""
+        figure = style.new_figure(recording, 0.7 + 4.0 * across**0.9, remark)
         figure.set_figwidth(style.WIDTH * (1 if columns == 1 else 1.6))
         grid = figure.subplots(2 * across, columns, sharex=True, squeeze=False, height_ratios=(2.2, 1) * across)
         for axes in grid.T.reshape(columns * across, 2)[len(shown) :].flat:
@@ -81,9 +84,16 @@ def fit(recording: Recording, path: str | Path | None = None) -> Figure:
         for channel, above, beneath in zip(shown, rows[::2], rows[1::2], strict=True):
             _draw_motion(above, channel)
             _draw_residuals(beneath, channel)
-        if len(shown) < len(channels):
-            rows[0].set_title(f"{rows[0].get_title(loc='left')} (worst {len(shown)} of {len(channels)} channels)")
-        rows[-1].set_xlabel("time [s]")
+        if columns == 1:
+            for axes in rows:
+                style.legend_above(axes)
+        else:  # no room beside the titles
+            style.legend_of_all(figure, rows)
+        if sum(channel.time.size for channel in shown) > FEW_DOTS:
+            for line in (line for axes in rows for line in axes.lines if line.get_marker() == "."):
+                line.set_rasterized(True)
+        for place in {min(2 * across, len(rows)) - 1, len(rows) - 1}:  # the last of each column
+            rows[place].set_xlabel("time [s]")
         figure.align_ylabels(rows)
         style.save(figure, path)
     return figure
@@ -98,7 +108,6 @@ def _draw_motion(axes: Axes, channel: Channel) -> None:
         axes.plot(*channel.held_out[:2], ".", color=style.COLORS[2], markersize=4, label="held out")
     axes.plot(channel.model_time, channel.model, color=style.COLORS[1], linewidth=1, label="model")
     axes.set_ylabel(style.with_unit(channel.field, channel.unit))
-    style.legend_above(axes)
 
 
 def _draw_residuals(axes: Axes, channel: Channel) -> None:
@@ -130,7 +139,6 @@ def _draw_residuals(axes: Axes, channel: Channel) -> None:
     if reach > 0:
         axes.set_ylim(-reach, reach)
     axes.set_ylabel(style.with_unit("residual", channel.unit))
-    style.legend_above(axes)
 
 
 def _shade_gaps(axes: Axes, channel: Channel, label: str = "") -> None:
