@@ -177,3 +177,23 @@ def test_indices_may_be_a_list_or_empty() -> None:
     empty: tuple[Any, ...] = ([], np.zeros((0, 2)), ())
     for nothing in empty:
         assert read_indices("it", nothing, width=2, count=3, noun="node").shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        *((kind, {"cells": (6,) * 4}, "space has .* dimensions; found 4") for kind in GRIDS if kind is not Elastic),
+        *((kind, {"box": (9.0,)}, "space has 2 or 3 dimensions; found 1") for kind in (Molecular, SPH)),
+        (Charges, {"dim": 4}, "Charges.dim: space has 1, 2 or 3 dimensions; found 4"),
+        (Smoke, {"grid": "square"}, r"Smoke.grid: must be one of \('staggered', 'collocated'\); found square"),
+        (Heat, {"sides": ("fixed",) * 3}, r"Heat.sides: must hold 4 of .*, one for each side x-, x\+"),
+        (Wave, {"boundaries": ("periodic", "zero") * 2}, "Wave.boundaries: opposite sides are periodic together"),
+        (Wave, {"boundaries": ("absorbing",) * 4, "layer": 2}, "Wave, absorbing layers: width, speed and frequency"),
+        (Elastic, {"sides": ("absorbing",) * 4, "layer": 1}, "Elastic, absorbing layers: width, speed and frequency"),
+    ],
+)
+def test_dimensions_choices_sides_and_layers_are_checked(
+    kind: type[Model], changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        make(kind, **changes)

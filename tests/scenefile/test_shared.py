@@ -1,0 +1,70 @@
+"""Checks that scenes of several simulators share name the place, what must hold, what was found, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simphys.scenefile.section import Problem
+from simphys.scenefile.shared import (
+    FieldFileSection,
+    check_axes,
+    check_cells,
+    check_index,
+    check_length,
+    check_periodic,
+    check_rows,
+    check_side,
+    fill_cells,
+    kinds_of_sides,
+    sum_bumps,
+)
+
+
+def test_lists_have_an_element_for_each_thing_and_numbers_stand_for_all() -> None:
+    given = [1.0, 2.0]
+    assert [*check_length(("m",), given, 3, "body")] == [
+        Problem(("m",), "must have 3 elements, one for each body", given, "It has 2: give 3.")
+    ]
+    assert not [*check_length(("m",), given, 2, "body"), *check_length(("m",), 1.0, 3, "body")]
+    assert not [*check_length(("m",), None, 3, "body"), *check_rows(("x",), None, 3, "axis")]
+    assert [each.key for each in check_rows(("x",), [given, [1.0]], 2, "axis")] == [("x", 1)]
+    assert "axis of the grid" in next(check_axes(("c",), given, 3)).constraint
+
+
+@pytest.mark.parametrize(("what", "several"), [("node", "nodes"), ("axis", "axes"), ("body", "bodies")])
+def test_indices_count_from_0(what: str, several: str) -> None:
+    assert not [*check_index(("i",), 1, what, 2)]
+    (found,) = check_index(("i",), 2, what, 2)
+    assert found.constraint == f"must be the index of one of 2 {several}, counted from 0"
+    assert found.remedy == "Give an index from 0 to 1."
+
+
+def test_sides_are_those_of_the_grid_and_periodic_in_pairs() -> None:
+    assert (
+        not [*check_side(("s",), "y+", 2)]
+        and next(check_side(("s",), "z-", 2)).remedy == "Its sides are x-, x+, y-, y+."
+    )
+    kinds = kinds_of_sides({"x-": "periodic", "y+": "open"}, 2, "closed")
+    assert kinds == ("periodic", "closed", "closed", "open") and kinds_of_sides("open", 1, "closed") == ("open",) * 2
+    (found,) = check_periodic(("b",), kinds, "closed")
+    assert found.found == {"x-": "periodic", "x+": "closed"} and "sides not listed are closed" in found.remedy
+    assert not [*check_periodic(("b",), ("periodic",) * 2, "closed")]
+
+
+def test_fields_come_from_numbers_bumps_and_files(tmp_path: Path) -> None:
+    file, cells = tmp_path / "field.npy", [2, 3]
+    np.save(file, np.arange(6.0).reshape(2, 3) - 1)
+    given = FieldFileSection(file=str(file))
+    assert fill_cells(cells, 2.0).tolist() == [[2.0] * 3] * 2 and fill_cells(cells, given)[1, 2] == 4
+    assert not [*check_cells(("f",), cells, given), *check_cells(("f",), cells, 2.0, positive=True)]
+    (found,) = check_cells(("f",), cells, given, positive=True)
+    assert found.key == ("f", "file") and found.constraint == "must be above 0"
+    assert str(found.found) == "-1 in cell [0, 0] of the file"
+    (found,) = check_cells(("f",), [3, 3], given)
+    assert found.constraint == "must have the shape [3, 3]" and str(file) in str(found.found)
+    x, y = np.meshgrid([0.0, 1.0], [0.0, 2.0, 4.0], indexing="ij", sparse=True)
+    bumps = sum_bumps([x, y], [([1.0, 2.0], 0.5, 3.0), ([0.0, 0.0], 1.0, 1.0)])
+    assert bumps.shape == (2, 3) and bumps[1, 1] == pytest.approx(3 + np.exp(-5)) and bumps[0, 0] == pytest.approx(1)
