@@ -1,8 +1,9 @@
-"""Make the recordings beside this script: balls that bounce and an arm that swings, as a camera sees them.
+"""Make the recordings beside this script: balls that bounce, an arm that swings and a block on springs, as cameras see
+them.
 
 Flights are parabolas; at each impact the ball leaves with a part of its normal speed, and friction either slides for
-all of it, or as long as the ball slips. The arm follows Lagrange's equations in its two angles. Each is exact, or
-integrated to rounding: no part of the simulator is used.
+all of it, or as long as the ball slips. The arm follows Lagrange's equations in its two angles, the block those of
+momentum and angular momentum. Each is exact, or integrated to rounding: no part of the simulator is used.
 
     python scenes/rigid/make_recordings.py [FOLDER]
 """
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
 
 RADIUS, GRAVITY = 0.05, 9.81
 """[m], [m/s^2]; the ball is a filled one, of inertia 2/5 m r^2."""
@@ -49,6 +51,22 @@ ARM: dict[str, Any] = {
 of both from hanging down [rad]."""
 
 ARM_NOISE = 0.001
+"""[m]"""
+
+BLOCK: dict[str, Any] = {
+    "mass": 1.5,
+    "centre": [0.02, -0.01, 0.03],
+    "root": [[0.08, 0.02, -0.01], [0.0, 0.06, 0.015], [0.0, 0.0, 0.1]],
+    "held": [[0.1, 0.08, 0.05], [-0.1, 0.06, 0.05], [0.02, -0.09, 0.05]],
+    "ceiling": [[0.25, 0.15, 0.5], [-0.2, 0.2, 0.5], [0.0, -0.25, 0.5]],
+    "stiffness": 60.0,
+    "length": 0.35,
+    "dots": [[0.1, 0.0, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, -0.1]],
+}
+"""Of a block [kg], in its frame [m]: its centre of mass, the root of its second moments per mass, where springs hold
+it, and its dots; the other ends of the springs, in the world, where the frame of the block starts [m]; [N/m], [m]."""
+
+BLOCK_NOISE = 0.001
 """[m]"""
 
 
@@ -124,6 +142,32 @@ def film_arm(time: np.ndarray) -> np.ndarray:
     return np.reshape(rows, (len(time), 8))
 
 
+def hang(_: float, y: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+    """Rates of position and orientation of the frame of the block, and of its momentum and angular momentum."""
+    x, q, p, L = np.split(y, [3, 7, 10])
+    R = Rotation.from_quat(q / np.linalg.norm(q)).as_matrix()
+    spin, force, torque = R @ inverse @ R.T @ L, np.array([0.0, 0.0, -GRAVITY * BLOCK["mass"]]), np.zeros(3)
+    for held, end in zip(BLOCK["held"], BLOCK["ceiling"], strict=True):
+        arm = R @ np.subtract(held, BLOCK["centre"])
+        d = np.subtract(end, x + arm)
+        pull = BLOCK["stiffness"] * (1 - BLOCK["length"] / np.linalg.norm(d)) * d
+        force, torque = force + pull, torque + np.cross(arm, pull)
+    turned = np.array([*(q[3] * spin + np.cross(spin, q[:3])), -spin @ q[:3]]) / 2
+    return np.concatenate([p / BLOCK["mass"], turned, force, torque])
+
+
+def film_block(time: np.ndarray) -> np.ndarray:
+    """Positions of the dots of the block, [N, 9]."""
+    A = np.array(BLOCK["root"])
+    S = BLOCK["mass"] * A @ A.T
+    inverse = np.linalg.inv(np.trace(S) * np.eye(3) - S)
+    start = np.array([*BLOCK["centre"], 0, 0, 0, 1, *[0.0] * 6])
+    found = solve_ivp(hang, (0, time[-1]), start, "DOP853", time, rtol=1e-12, atol=1e-12, args=(inverse,))
+    R = Rotation.from_quat(found.y[3:7].T)
+    dots = [found.y[:3].T + R.apply(np.subtract(dot, BLOCK["centre"])) for dot in BLOCK["dots"]]
+    return np.concatenate(dots, axis=1)
+
+
 def main(folder: Path) -> None:
     random = np.random.default_rng(2024)
     time = np.arange(1, 161) / 100  # s
@@ -156,6 +200,16 @@ def main(folder: Path) -> None:
         np.column_stack([time, seen]),
         fmt=["%6.2f", *["%9.5f"] * 8],
         header=names,
+        comments="% ",
+    )
+
+    time = np.arange(1, 151) / 100
+    seen = film_block(time) + BLOCK_NOISE * random.standard_normal((150, 9))
+    np.savetxt(
+        folder / "block_on_springs.txt",
+        np.column_stack([time, seen]),
+        fmt=["%6.2f", *["%9.5f"] * 9],
+        header="time " + " ".join([f"{dot}_{axis}" for dot in "pqr" for axis in "xyz"]),
         comments="% ",
     )
 

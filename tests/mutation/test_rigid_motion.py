@@ -153,8 +153,8 @@ def check_kick(model: RigidBodies) -> Check:
     return make_check(kick, "Kick", model, *kick_inputs(model).values(), given=0.3)
 
 
-def check_drift(dim: int) -> Check:
-    model = bodies(dim, 2)
+def check_drift(dim: int, *, full: bool = False) -> Check:
+    model = bodies(dim, 2, full=full)
     return make_check(drift, "Drift", model, *drift_inputs(model).values(), given=0.3)
 
 
@@ -234,11 +234,11 @@ def sweep_substep(module: ModuleType, check: Check) -> Sweep:
 
 
 SWEEPS = [
-    make_sweep(inertia, ("adj_*",), check_drift(3)),
+    make_sweep(inertia, ("adj_*",), check_all(check_drift(3), check_drift(3, full=True))),
     make_sweep(kick, ("adj_*",), check_all(check_kick(bodies(2, fixed=(1,))), check_kick(bodies(3)))),
     make_sweep(drift, ("adj_drift",), check_all(check_drift(2), check_drift(3))),
     make_sweep(drift, ("adj_drift_freely",), check_all(check_free_drift(2), check_free_drift(3))),
-    make_sweep(variational, ("adj_*",), check_all(check_drift(2), check_drift(3))),
+    make_sweep(variational, ("adj_*",), check_all(check_drift(2), check_drift(3), check_drift(3, full=True))),
     sweep_substep(time_of_impact_adjoint, when_needed(check_time_of_impact)),
     sweep_substep(split_step, check_split_step(3)),
     sweep_substep(mobility, check_mobility(3)),

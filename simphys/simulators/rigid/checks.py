@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd.errors import InputError, UnphysicalValue
-from simphys.simulator import Arrays
+from simphys.simulator import Array, Arrays
 from simphys.simulator.arrays import element_name
 from simphys.simulator.model_checks import (
     is_count,
@@ -19,9 +19,12 @@ from simphys.simulator.model_checks import (
 from simphys.simulator.physical import require_positive
 
 from .joints.joint import PRISMATIC, REVOLUTE, WORLD, Joint, Spring
+from .pseudo_inertia import second_moments
 from .shapes import Box, Shape, Vector
 
 IMPULSE, COMPLIANT = LAWS = ("impulse", "compliant")
+ROUNDING = 1e-9
+"""Relative tolerance of inertias of flat bodies."""
 SLACK = 0.01
 """Tolerance by which friction and restitution may exceed their range: finite differences at its ends need it."""
 
@@ -33,8 +36,12 @@ def check_params(params: Arrays) -> None:
     between 0 and 1. SLACK applies to the last two.
     """
     require_positive("rigid", params, {"joint_transition_rate": "rad/s or m/s"})
-    units = {"mass": "kg", "inertia": "kg m^2"}
+    inertia = np.asarray(params["inertia"])
+    is_full = inertia.shape[-1] == 6
+    units = {"mass": "kg"} if is_full else {"mass": "kg", "inertia": "kg m^2"}
     require_positive("rigid", params, units, instead="To hold a body, name it in `fixed`")
+    if is_full:
+        _check_tensors(inertia)
     for name, most, constraint, bounds in (
         ("friction", np.inf, "not negative", "[0, inf]"),
         ("restitution", 1.0, "between 0 and 1", "[0, 1]"),
@@ -44,6 +51,19 @@ def check_params(params: Arrays) -> None:
         if wrong.size:
             remedy = f"Give a valid one; give an unknown bounds = {bounds}."
             raise UnphysicalValue(f"rigid: {name}", constraint, f"{wrong[0]:g}", remedy)
+
+
+def _check_tensors(inertia: Array) -> None:
+    """Check that full tensors of inertia are those of matter: their second moments are not negative."""
+    flat = inertia.reshape(-1, 6)
+    found = flat[~np.isfinite(flat).all(axis=1)]
+    if not found.size:
+        moments = second_moments(flat)
+        found = flat[~(np.linalg.eigvalsh(moments)[:, 0] >= -ROUNDING * np.trace(moments, axis1=1, axis2=2))]
+    if found.size:
+        constraint = "no principal moment of matter exceeds the sum of the two others"
+        remedy = "Correct xx, yy, zz, yz, xz and xy; seek `gyration`, which always is that of matter."
+        raise UnphysicalValue("rigid: inertia", constraint, found[0].tolist(), remedy)
 
 
 def check_state(state: Arrays) -> None:

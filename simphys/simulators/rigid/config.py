@@ -9,12 +9,14 @@ from typing import Any
 from simphys.autograd import ops, tensor
 from simphys.scenefile.section import Fields, Problem
 from simphys.scenefile.sections import Config
+from simphys.simulator import Record
 
 from . import scene, scene_checks, sections, stability
 from .checks import check_params
 from .joints.assembly import JointStart, assemble
 from .joints.joint import Joint
 from .model import RigidBodies
+from .pseudo_inertia import Gyration, StartAndGyration, find_inertia
 
 
 class RigidConfig(Config):
@@ -44,10 +46,17 @@ class RigidConfig(Config):
     def build_model(self) -> RigidBodies:
         return scene.build_model(self)
 
-    def design(self) -> JointStart | None:
-        """Build the start of the joints."""
-        design = self.fields.design
-        return JointStart(**{name: tensor(values) for name, values in design.items()}) if design else None
+    def design(self) -> Record | None:
+        """Build the start of the joints, and roots of inertias."""
+        design = {name: tensor(values) for name, values in self.fields.design.items()}
+        kinds = (JointStart, Gyration, StartAndGyration)
+        return next((kind(**design) for kind in kinds if {*kind.names()} == {*design}), None)
+
+    def designed(self, model: Any, params: Any, design: Any) -> Any:
+        """Give bodies the inertias that follow from their roots."""
+        if not isinstance(design, Gyration):
+            return params
+        return params.replace(inertia=find_inertia(params.mass, design.gyration))
 
     def completed(self, state: Any, design: Any = None, params: Any = None) -> Any:
         """Give sought quaternions the length 1, and move the bodies to where the joints start."""
@@ -55,7 +64,7 @@ class RigidConfig(Config):
         if "orientation" in named and state.orientation.shape[1] == 4:
             length = ops.norm(state.orientation, axis=1, keepdims=True)
             state = state.replace(orientation=state.orientation / length)
-        if design is None:
+        if not isinstance(design, JointStart):
             return state
         return assemble(self.joints_of_bodies, scene.fixed_bodies(self.bodies), state, design, params)
 

@@ -27,6 +27,7 @@ from .checks import COMPLIANT
 from .contacts.feature import PLANE
 from .joints.joint import WORLD
 from .joints.joint_tables import LINE, Table
+from .pseudo_inertia import as_matrix
 
 if TYPE_CHECKING:
     from .model import RigidBodies
@@ -75,8 +76,8 @@ class LinearisedStart:
         own = np.zeros((n, size, n, size))
         for body in range(n):
             own[body, :dim, body, :dim] = np.eye(dim) / np.sqrt(params["mass"][body])
-            frame = self.rotation[body] if dim == 3 else 1.0
-            own[body, dim:, body, dim:] = frame / np.sqrt(params["inertia"][body])
+            frame = self.rotation[body] if dim == 3 else np.eye(1)
+            own[body, dim:, body, dim:] = frame @ _unit_spins(params["inertia"][body])
         self._twists = own.reshape(n * size, n * size)[:, model.free.repeat(size) == 1]
         if model.joints and self.freedom:
             _, found, across = np.linalg.svd(finite(self._joint_rates(model.constraints)))
@@ -196,6 +197,13 @@ class LinearisedStart:
         closing = max([-float(u @ _velocity(arm) @ self._twist[body]) for arm in near])
         speed = (max(0.0, closing) ** 2 + 2 * pull * max(0.0, gaps.min())) ** 0.5
         return ContactGroup(f"body {body}", np.array(direction), speed, terms, bool((gaps.min() - TOUCH) * k <= weight))
+
+
+def _unit_spins(inertia: Array) -> Array:
+    """Return angular velocities in the frame of a body, as columns, whose energies are 1/2 each and add up."""
+    if len(inertia) < 6:
+        return np.diag(1 / np.sqrt(inertia))
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(as_matrix(inertia))).T)
 
 
 def find_arms(model: RigidBodies, params: Arrays, centres: Array) -> Array:

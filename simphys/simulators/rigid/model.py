@@ -30,7 +30,10 @@ class Params(Record):
     mass: Tensor
     """Mass of each body [kg], [n]."""
     inertia: Tensor
-    """Principal moments of inertia about the centre of mass, along the axes of the body's frame [kg m^2], [n, S]."""
+    """Principal moments of inertia about the centre of mass, along the axes of the body's frame [kg m^2], [n, S].
+
+    With full inertia, the tensor's entries xx, yy, zz, yz, xz, xy in that frame, [n, 6].
+    """
     gravity: Tensor
     """Gravitational acceleration [m/s^2], [dim]."""
     friction: Tensor
@@ -130,6 +133,8 @@ class RigidBodies(Model):
     """Fraction of a joint's position error that one step corrects (Baumgarte)."""
     joint_friction: bool = False
     """True if joints have dry friction."""
+    full_inertia: bool = False
+    """True if inertias are full tensors, of bodies in space whose principal axes are not those of their frame."""
     free_anchors: bool = False
     """True if anchors of joints and centres of mass are parameters; otherwise the anchors of `joints` count."""
     controller: Controller | None = None
@@ -272,7 +277,7 @@ class RigidBodies(Model):
         n, springs, joints = self.bodies, len(self.springs), len(self.joints)
         return {
             "mass": (n,),
-            "inertia": (n, self.spins),
+            "inertia": (n, 6 if self.full_inertia else self.spins),
             "gravity": (self.dim,),
             "friction": (n,),
             "restitution": (n,),

@@ -94,6 +94,14 @@ def _accessors_of_bodies(kind: Any, size: int, stride: int, begin: int = 0) -> S
 
 
 @functools.cache
+def moments_of_bodies(real: Any, size: int) -> SimpleNamespace:
+    """Return functions that read, and add to, the inertia of a body, which has so many numbers, and its `kind`."""
+    kind = ti.types.vector(size, real)
+    found = _accessors_of_bodies(kind, size, size)
+    return SimpleNamespace(kind=kind, read=found.read, add=found.add)
+
+
+@functools.cache
 def functions(real: Any, dim: int) -> SimpleNamespace:
     """Return reads and writes of vectors in flat arrays or views `a`; body -1 is the world."""
     spins, rotations = (1, 1) if dim == 2 else (3, 4)

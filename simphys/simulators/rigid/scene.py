@@ -15,6 +15,7 @@ from simphys.simulators.rigid.joints.assembly import JointStart, assemble
 from simphys.simulators.rigid.joints.joint import WORLD, Joint, Spring
 from simphys.simulators.rigid.markers import RigidMarkers
 from simphys.simulators.rigid.model import RigidBodies, State
+from simphys.simulators.rigid.pseudo_inertia import find_gyration
 from simphys.simulators.rigid.sections import (
     BallSection,
     BodySection,
@@ -34,6 +35,8 @@ TRANSITION_RATE = 0.1
 """Transition rate of dry friction where none is given [rad/s] or [m/s]."""
 START_NAMES = ("joint_start", "joint_rate")
 """Names by which unknowns and values call the start of joints."""
+GYRATION = "gyration"
+"""Name of the root of moments of inertia, from which they follow where it is unknown or has a value."""
 ANCHOR_NAMES = ("joint_anchor_a", "joint_anchor_b", "centre_of_mass")
 """Names by which they call what the start of jointed bodies follows from, too."""
 
@@ -58,6 +61,7 @@ def build_model(config: Any) -> RigidBodies:
         joint_correction=chosen.joint_correction,
         joint_friction=_has_friction(config),
         free_anchors=_has_anchors(config),
+        full_inertia=_has_tensors(config),
         controller=None if network is None else _controller(network, config.control.waves),
     )
 
@@ -72,6 +76,12 @@ def _has_friction(config: Any) -> bool:
 def _has_anchors(config: Any) -> bool:
     """Tell if a centre of mass is given, or anchors or centres of mass are unknown or have values."""
     return any(body.centre is not None for body in config.bodies) or are_named(ANCHOR_NAMES, *named_sections(config))
+
+
+def _has_tensors(config: Any) -> bool:
+    """Tell if inertias are full tensors: in space, if one is given or their roots are unknown or have values."""
+    given = any(isinstance(body.inertia, list) and len(body.inertia) == 6 for body in config.bodies)
+    return given or (len(config.bodies[0].position) == 3 and are_named((GYRATION,), *named_sections(config)))
 
 
 def named_sections(config: Any) -> list[Mapping[str, Any]]:
@@ -95,7 +105,7 @@ def build_fields(config: Any) -> Fields:
     motors = [joint.motor for joint in joints if joint.motor is not None]
     params = {
         "mass": np.array([mass for mass, _ in masses]),
-        "inertia": np.array([inertia for _, inertia in masses]).reshape(n, spins),
+        "inertia": np.array([_widened(inertia, config) for _, inertia in masses]),
         "gravity": np.array(environment.gravity or [0.0] * dim, float),
         "friction": np.array([body.friction for body in bodies]),
         "restitution": np.array([body.restitution for body in bodies]),
@@ -124,11 +134,25 @@ def build_fields(config: Any) -> Fields:
     return Fields(
         params=params,
         state=start_state(bodies, joints),
-        design=start_joints(joints) if started else {},
+        design=(start_joints(joints) if started else {}) | _gyrations(config, masses),
         nodes=n,
         channels=channels or None,
         markers=RigidMarkers(n, dim),
     )
+
+
+def _widened(inertia: Array, config: Any) -> Array:
+    """Return an inertia as a full tensor where all are."""
+    return np.append(inertia, [0.0] * 3) if _has_tensors(config) and len(inertia) == 3 else inertia
+
+
+def _gyrations(config: Any, masses: Sequence[tuple[float, Array]]) -> dict[str, Array]:
+    """Return the roots of all inertias where one of them is unknown or has a value."""
+    if not are_named((GYRATION,), *named_sections(config)):
+        return {}
+    found = [find_gyration(mass, inertia) for mass, inertia in masses]
+    assert all(each is not None for each in found), "checked on loading the scene"
+    return {GYRATION: np.array(found)}
 
 
 def are_started(joints: Sequence[JointSection]) -> bool:
@@ -216,7 +240,7 @@ def mass_and_inertia(body: BodySection) -> tuple[float, Array]:
     dim = len(body.position)
     filled = fill_shapes(shapes_of(body), dim)
     density = body.density or (body.mass or 1.0) / (filled.volume or 1.0)
-    mass = body.mass or (density * filled.volume or 1.0)
+    mass = body.mass or (density * filled.volume or 1.0)  # a fixed body without matter is a ball of 1 kg
     if body.inertia is not None:
         return mass, np.ravel(body.inertia).astype(float)
     return mass, density * np.diag(filled.inertia) if filled.volume else np.ones(len(filled.inertia))

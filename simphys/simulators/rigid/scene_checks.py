@@ -10,7 +10,7 @@ import numpy as np
 
 from simphys.scenefile.control import PatternSection
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
-from simphys.simulators.rigid import target_checks, unknown_checks, value_checks
+from simphys.simulators.rigid import inertia_checks, target_checks, unknown_checks, value_checks
 from simphys.simulators.rigid.contacts import overlap
 from simphys.simulators.rigid.joints.assembly import find_tree
 from simphys.simulators.rigid.scene import (
@@ -90,6 +90,7 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     started = have_starts(joints, *[section for _, section in named])
     found += _check_starts(bodies, joints, started=started)
     found += unknown_checks.check_centres(bodies, planes, joints, contact, named)
+    found += inertia_checks.problems(bodies, named)
     if not found:
         found += _check_places(_started(bodies, joints), planes, joints, contact)
     if not found:
@@ -121,7 +122,7 @@ def _check_vectors(key: Key, body: BodySection, dim: int) -> Iterator[Problem]:
     for name, in_plane, in_space in (
         ("orientation", "an angle [rad]", "a quaternion (w, x, y, z) or a rotation vector [rad]"),
         ("angular_velocity", "a number [rad/s]", "a vector [rad/s]"),
-        ("inertia", "a number [kg m^2]", "three numbers [kg m^2]"),
+        ("inertia", "a number [kg m^2]", "three numbers, or the six of a tensor [kg m^2]"),
     ):
         value = getattr(body, name)
         if value is not None and isinstance(value, list) != (dim == 3):

@@ -68,8 +68,9 @@ class BodySection(Section):
     name: its name in pictures, tables and scripts (`scene.bodies["trunk"]`); by default its number.
 
     shapes: its contact shapes, none by default. Give density [kg/m^2 or kg/m^3] or mass [kg]. inertia: principal
-    moments along the axes of its frame [kg m^2], one in the plane and three in space; by default those of its shapes,
-    filled uniformly. orientation: an angle [rad] in the plane; in space a quaternion (w, x, y, z) or a rotation vector
+    moments along the axes of its frame [kg m^2], one in the plane and three in space, or the entries xx, yy, zz, yz, xz
+    and xy of its tensor in space; by default those of its shapes, filled uniformly. Unknowns name its root gyration.
+    orientation: an angle [rad] in the plane; in space a quaternion (w, x, y, z) or a rotation vector
     [rad]. velocity [m/s] and angular_velocity [rad/s] are in the world frame, 0 by default. friction [1]:
     Coulomb's coefficient. restitution [1]: speed after an impact over the speed before. Two bodies have the mean of
     their coefficients. fixed: no force moves the body, and it needs no mass.
@@ -79,7 +80,7 @@ class BodySection(Section):
     shapes: list[Annotated[BallSection | CuboidSection | RodSection, Field(discriminator="kind")]] = []
     density: Positive | None = None
     mass: Positive | None = None
-    inertia: Positive | Annotated[list[Positive], Field(min_length=3, max_length=3)] | None = None
+    inertia: Positive | Annotated[list[float], Field(min_length=3, max_length=6)] | None = None
     orientation: float | Annotated[list[float], Field(min_length=3, max_length=4)] | None = None
     velocity: Vector | None = None
     angular_velocity: float | Annotated[list[float], Field(min_length=3, max_length=3)] | None = None

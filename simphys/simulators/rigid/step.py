@@ -24,7 +24,7 @@ from .model import Params, RigidBodies, State
 from .motion.drift import Drift, FreeDrift
 from .motion.kick import Kick
 from .motion.sense import Centre, ControllerInputs, SenseBodies, SenseGoal
-from .solver.mobility import Mobility
+from .solver.mobility import Mobility, TensorMobility
 from .solver.solve import Solve
 from .solver.split_step import SplitStep
 
@@ -87,9 +87,9 @@ def solve_step(model: RigidBodies, params: Params, state: State, control: Tensor
         return StepSolution(state, twist, zeros(model.bodies, model.freedoms), twist, contacts)
     contact = find_contacts(model, x, q, twist)
     row, target, limit, bounce = list_rows(model, params, x, q, contact)
-    mobility = Mobility.apply(
-        model, contact.active, row, q, contact.q_impact, contact.attitude, params.mass, params.inertia
-    )
+    poses = contact.active, row, q, contact.q_impact, contact.attitude
+    measure = TensorMobility if model.full_inertia else Mobility
+    mobility = measure.apply(model, *poses, params.mass, params.inertia)
     rows = (row, target, limit, bounce, *mobility)
     new, shift, impulse = Solve.apply(
         model, contact.active, contact.first, *rows, contact.time, contact.fraction, twist, v, w

@@ -19,10 +19,11 @@ def bodies(
     fixed: tuple[int, ...] = (),
     joints: tuple[Joint, ...] = (),
     springs: tuple[Spring, ...] = (),
+    full: bool = False,
 ) -> RigidBodies:
     """Return a model of bodies without shapes."""
     shapes: tuple[tuple[()], ...] = ((),) * count
-    return RigidBodies(dim, dt, shapes, joints=joints, springs=springs, fixed=fixed)
+    return RigidBodies(dim, dt, shapes, joints=joints, springs=springs, fixed=fixed, full_inertia=full)
 
 
 def leaf(*shape: int, seed: int = 0, low: float = -1.0, high: float = 1.0) -> Tensor:
@@ -31,8 +32,11 @@ def leaf(*shape: int, seed: int = 0, low: float = -1.0, high: float = 1.0) -> Te
 
 
 def inertia(model: RigidBodies) -> Tensor:
-    """Return moments of inertia of bodies without symmetry."""
+    """Return moments of inertia of bodies without symmetry, or full tensors."""
     moments = MOMENTS[: model.spins] * np.random.default_rng(1).uniform(1, 1.3, (model.bodies, model.spins))
+    if model.full_inertia:
+        products = np.random.default_rng(2).uniform(-0.1, 0.1, (model.bodies, 3))
+        moments = np.concatenate([moments, products], axis=1)
     return tensor(moments, requires_grad=True)
 
 

@@ -61,7 +61,7 @@ Drift = per_element(
     over="bodies",
     constant={"h": "h"},
     own={"x": "position", "q": "orientation", "twist": "twist", "shift": "shift", "J": "inertia"},
-    results={"new_position": "x", "new_orientation": "q", "new_velocity": "x", "new_spin": "J"},
+    results={"new_position": "x", "new_orientation": "q", "new_velocity": "x", "new_spin": "model.spins"},
 )
 """Position [n, dim], orientation [n, R], velocity [n, dim] and angular velocity [n, S] after `h` [s]."""
 

@@ -15,9 +15,15 @@ tangent is
 
     dy = R (w_b * (D(d) R^T dtheta) + dd w_b + d R^T dw)
 
-Other products of vectors in the body frame are componentwise; in the plane adj_theta = 0. The gyroscopic torque in the
-body frame is quadratic, w x (J w) = -D(J) (w * w) / 2. `gyration` is its derivative by w, [w]x diag(J) - [J w]x, whose
-product with y is -D(J) (w * y).
+A full tensor J, six numbers (xx, yy, zz, yz, xz, xy), takes the place of diag(J) where principal axes are not those of
+the frame. Its products, its inverse and their adjoints are those of the symmetric matrix, and
+
+    adj_J: v g^T + g v^T without its half, of y = J v      adj_theta = R ((J w_b) x g_b - w_b x (J g_b))
+    adj_J = -J^-1 adj_(J^-1) J^-1                           d(J^-1) = -J^-1 dJ J^-1
+
+as six numbers, off the diagonal twice the entry of the matrix. Other products of vectors in the body frame are
+componentwise; in the plane adj_theta = 0. The gyroscopic torque in the body frame is quadratic, w x (J w) = -D(J) (w *
+w) / 2. `gyration` is its derivative by w, [w]x diag(J) - [J w]x, whose product with y is -D(J) (w * y).
 Source: Goldstein, Poole and Safko 2002, Classical Mechanics, section 5.3.
 """
 
@@ -69,15 +75,80 @@ def mix(a, b):
 
 
 @ti.func
+def tensor_matrix(J):
+    """Return the matrix of a full tensor."""
+    return ti.Matrix([[J[0], J[5], J[4]], [J[5], J[1], J[3]], [J[4], J[3], J[2]]])
+
+
+@ti.func
+def multiply(J, v):
+    """Return J v in the frame of the body."""
+    if ti.static(J.n == 6):
+        return tensor_matrix(J) @ v
+    else:
+        return J * v
+
+
+@ti.func
+def adj_multiply(J, v, g):
+    """Return the adjoint of J for that of J v; the adjoint of v is J g."""
+    if ti.static(J.n == 6):
+        m = mix(v, g)
+        return ti.Vector([v[0] * g[0], v[1] * g[1], v[2] * g[2], m[0], m[1], m[2]])
+    else:
+        return v * g
+
+
+@ti.func
+def invert(J):
+    if ti.static(J.n == 6):
+        N = inverse_transposed(tensor_matrix(J))
+        return ti.Vector([N[0, 0], N[1, 1], N[2, 2], N[1, 2], N[0, 2], N[0, 1]])
+    else:
+        return 1 / J
+
+
+@ti.func
+def adj_invert(J, g):
+    """Return the adjoint of J for that of its inverse."""
+    if ti.static(J.n == 6):
+        N = inverse_transposed(tensor_matrix(J))
+        H = ti.Matrix([[2 * g[0], g[5], g[4]], [g[5], 2 * g[1], g[3]], [g[4], g[3], 2 * g[2]]])
+        K = -(N @ H @ N)
+        return ti.Vector([K[0, 0] / 2, K[1, 1] / 2, K[2, 2] / 2, K[1, 2], K[0, 2], K[0, 1]])
+    else:
+        return -g / (J * J)
+
+
+@ti.func
+def jvp_invert(J, dJ):
+    if ti.static(J.n == 6):
+        N = inverse_transposed(tensor_matrix(J))
+        K = -(N @ tensor_matrix(dJ) @ N)
+        return ti.Vector([K[0, 0], K[1, 1], K[2, 2], K[1, 2], K[0, 2], K[0, 1]])
+    else:
+        return -dJ / (J * J)
+
+
+@ti.func
+def adj_turn_by(d, w_b, g_b):
+    """Return adj_theta of y = R d R^T w in the frame of the body."""
+    if ti.static(d.n == 6):
+        return multiply(d, w_b).cross(g_b) - w_b.cross(multiply(d, g_b))
+    else:
+        return differences(d) * mix(w_b, g_b)
+
+
+@ti.func
 def apply(R, d, w):
-    return to_world(R, d * to_body(R, w))
+    return to_world(R, multiply(d, to_body(R, w)))
 
 
 @ti.func
 def adj_apply(R, d, w, g):
     """Return the adjoints of d, w and theta."""
     w_b, g_b = to_body(R, w), to_body(R, g)
-    return w_b * g_b, to_world(R, d * g_b), to_world(R, differences(d) * mix(w_b, g_b))
+    return adj_multiply(d, w_b, g_b), to_world(R, multiply(d, g_b)), to_world(R, adj_turn_by(d, w_b, g_b))
 
 
 @ti.func
@@ -87,15 +158,44 @@ def jvp_to_body(R, s, dtheta, ds):
 
 
 @ti.func
+def turn_by(d, w_b, dtheta_b):
+    """Return the tangent of y = R d R^T w by a small rotation, in the frame of the body."""
+    if ti.static(d.n == 6):
+        return dtheta_b.cross(multiply(d, w_b)) - multiply(d, dtheta_b.cross(w_b))
+    else:
+        return mix(w_b, differences(d) * dtheta_b)
+
+
+@ti.func
 def jvp_apply(R, d, w, dtheta, dd, dw):
-    w_b = to_body(R, w)
-    turned = mix(w_b, differences(d) * to_body(R, dtheta))
-    return to_world(R, turned + dd * w_b + d * to_body(R, dw))
+    w_b, dtheta_b = to_body(R, w), to_body(R, dtheta)
+    return to_world(R, turn_by(d, w_b, dtheta_b) + multiply(dd, w_b) + multiply(d, to_body(R, dw)))
+
+
+@ti.func
+def cross_matrix(w):
+    return ti.Matrix([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
 
 
 @ti.func
 def gyration(w, J):
-    k = differences(J)
+    if ti.static(J.n == 6):
+        return cross_matrix(w) @ tensor_matrix(J) - cross_matrix(multiply(J, w))
+    else:
+        return diagonal_gyration(w, differences(J))
+
+
+@ti.func
+def add_tensor(N, c, J):
+    """Return N + c J."""
+    if ti.static(J.n == 6):
+        return N + c * tensor_matrix(J)
+    else:
+        return N + ti.Matrix([[c * J[0], 0, 0], [0, c * J[1], 0], [0, 0, c * J[2]]])
+
+
+@ti.func
+def diagonal_gyration(w, k):
     return -ti.Matrix([[0, k[0] * w[2], k[0] * w[1]], [k[1] * w[2], 0, k[1] * w[0]], [k[2] * w[1], k[2] * w[0], 0]])
 
 

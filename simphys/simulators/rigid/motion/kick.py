@@ -25,7 +25,7 @@ from . import inertia
 
 @element
 def kick(h, v, w, q, wrench, m, J, a, free):
-    t, spin = h * free, inertia.apply(rotation.matrix(q), 1 / J, angular(wrench))
+    t, spin = h * free, inertia.apply(rotation.matrix(q), inertia.invert(J), angular(wrench))
     return join(v + t * (a + linear(wrench) / m), w + t * spin)
 
 
@@ -33,15 +33,16 @@ def kick(h, v, w, q, wrench, m, J, a, free):
 def adj_kick(h, v, w, q, wrench, m, J, a, free, adj_twist):
     t, g_v, g_w = h * free, linear(adj_twist), angular(adj_twist)
     adj_f = (t / m) * g_v
-    adj_inverse, adj_tau, adj_theta = inertia.adj_apply(rotation.matrix(q), 1 / J, angular(wrench), t * g_w)
-    adj_q, adj_J = rotation.adj_turn(q, adj_theta), -adj_inverse / (J * J)
+    inverse, tau = inertia.invert(J), angular(wrench)
+    adj_inverse, adj_tau, adj_theta = inertia.adj_apply(rotation.matrix(q), inverse, tau, t * g_w)
+    adj_q, adj_J = rotation.adj_turn(q, adj_theta), inertia.adj_invert(J, adj_inverse)
     return g_v, g_w, adj_q, join(adj_f, adj_tau), -linear(wrench).dot(adj_f) / m, adj_J, t * g_v
 
 
 @kick.tangent
 def jvp_kick(h, v, w, q, wrench, m, J, a, free, dv, dw, dq, dwrench, dm, dJ, da):
     t, R, dtheta, tau = h * free, rotation.matrix(q), rotation.jvp_turn(q, dq), angular(wrench)
-    dspin = inertia.jvp_apply(R, 1 / J, tau, dtheta, -dJ / (J * J), angular(dwrench))
+    dspin = inertia.jvp_apply(R, inertia.invert(J), tau, dtheta, inertia.jvp_invert(J, dJ), angular(dwrench))
     return join(dv + t * (da + linear(dwrench) / m - dm / (m * m) * linear(wrench)), dw + t * dspin)
 
 

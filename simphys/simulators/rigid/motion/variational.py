@@ -41,10 +41,7 @@ STEPS = 6
 @ti.func
 def slope(phi, c, J):
     """Return dG/dphi."""
-    N = inertia.gyration(phi, J) - (J * phi).outer_product(phi) / c
-    for j in ti.static(range(3)):
-        N[j, j] += c * J[j]
-    return N
+    return inertia.add_tensor(inertia.gyration(phi, J) - inertia.multiply(J, phi).outer_product(phi) / c, c, J)
 
 
 @ti.func
@@ -55,7 +52,8 @@ def solve(w_b, J, h):
         c = ti.sqrt(1 - phi.dot(phi))
         inverse_T = inertia.inverse_transposed(slope(phi, c, J))
         if k < STEPS:
-            phi -= inverse_T.transpose() @ (c * J * phi + phi.cross(J * phi) - h / 2 * J * w_b)
+            L = inertia.multiply(J, phi)
+            phi -= inverse_T.transpose() @ (c * L + phi.cross(L) - h / 2 * inertia.multiply(J, w_b))
     return phi, inverse_T
 
 
@@ -65,7 +63,7 @@ def rotate_in_space(q, w, J, h, turn):
     phi, _ = solve(R.transpose() @ w, J, h)
     rotated = quaternion.product(quaternion.with_scalar(ti.sqrt(1 - phi.dot(phi)), R @ phi), q)
     q_new = rotation.advance(rotated, -turn)
-    return q_new, inertia.apply(rotation.matrix(q_new), 1 / J, inertia.apply(R, J, w))
+    return q_new, inertia.apply(rotation.matrix(q_new), inertia.invert(J), inertia.apply(R, J, w))
 
 
 @ti.func
@@ -78,7 +76,7 @@ def adj_rotate_in_space(q, w, J, h, turn, g_q, g_w):
     rotated = quaternion.product(increment, q)
     q_new = rotation.advance(rotated, -turn)
 
-    adj_inverse, adj_L, adj_theta_new = inertia.adj_apply(rotation.matrix(q_new), 1 / J, L, g_w)
+    adj_inverse, adj_L, adj_theta_new = inertia.adj_apply(rotation.matrix(q_new), inertia.invert(J), L, g_w)
     adj_rotated, adj_back = rotation.adj_advance(rotated, -turn, g_q + rotation.adj_turn(q_new, adj_theta_new))
     adj_increment, adj_q = quaternion.adj_product(increment, q, adj_rotated)
     adj_axis = quaternion.vector_part(adj_increment) - adj_increment[0] / c * axis
@@ -87,7 +85,7 @@ def adj_rotate_in_space(q, w, J, h, turn, g_q, g_w):
     adj_L += h / 2 * (R @ lam)
     adj_J, adj_w, adj_theta = inertia.adj_apply(R, J, w, adj_L)
     adj_theta += axis.cross(adj_axis) - h / 2 * L.cross(R @ lam)
-    adj_J -= adj_inverse / (J * J) + phi * (c * lam + lam.cross(phi))
+    adj_J += inertia.adj_invert(J, adj_inverse) - inertia.adj_multiply(J, phi, c * lam + lam.cross(phi))
     return adj_q + rotation.adj_turn(q, adj_theta), adj_w, adj_J, -adj_back
 
 
@@ -98,7 +96,9 @@ def jvp_rotate_in_space(q, w, J, h, turn, dq, dw, dJ, dturn):
     dL, dw_b = inertia.jvp_apply(R, J, w, dtheta, dJ, dw), inertia.jvp_to_body(R, w, dtheta, dw)
     phi, inverse_T = solve(w_b, J, h)
     c = ti.sqrt(1 - phi.dot(phi))
-    dphi = inverse_T.transpose() @ (h / 2 * (dJ * w_b + J * dw_b) - c * dJ * phi - phi.cross(dJ * phi))
+    turned = inertia.multiply(dJ, phi)
+    pushed = inertia.multiply(dJ, w_b) + inertia.multiply(J, dw_b)
+    dphi = inverse_T.transpose() @ (h / 2 * pushed - c * turned - phi.cross(turned))
     increment = quaternion.with_scalar(c, R @ phi)
     dincrement = quaternion.with_scalar(-phi.dot(dphi) / c, dtheta.cross(R @ phi) + R @ dphi)
     rotated = quaternion.product(increment, q)
@@ -106,7 +106,8 @@ def jvp_rotate_in_space(q, w, J, h, turn, dq, dw, dJ, dturn):
     q_new = rotation.advance(rotated, -turn)
     dq_new = rotation.jvp_advance(rotated, -turn, drotated, -dturn)
     dtheta_new = rotation.jvp_turn(q_new, dq_new)
-    return dq_new, inertia.jvp_apply(rotation.matrix(q_new), 1 / J, L, dtheta_new, -dJ / (J * J), dL)
+    inverse, dinverse = inertia.invert(J), inertia.jvp_invert(J, dJ)
+    return dq_new, inertia.jvp_apply(rotation.matrix(q_new), inverse, L, dtheta_new, dinverse, dL)
 
 
 @ti.func

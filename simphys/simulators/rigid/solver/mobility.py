@@ -80,9 +80,9 @@ def row_bodies(real: Any, dim: int) -> SimpleNamespace:
     )
 
 
-def forward(real: Any, dim: int) -> Any:
+def forward(real: Any, dim: int, moments: int) -> Any:
     """Return the loop over all bodies and rows; for its arguments see rows.py. `bodies` are those of all rows."""
-    at, row = rows.functions(real, dim), row_bodies(real, dim)
+    at, row, at_J = rows.functions(real, dim), row_bodies(real, dim), rows.moments_of_bodies(real, moments)
     S = at.spins
     W = dim + 2 * S
 
@@ -99,20 +99,20 @@ def forward(real: Any, dim: int) -> Any:
                     at.put_spin(x.moment, to, m)
                     if body >= 0:
                         T = row.rotation_at(k, side, body, model.joint_rows, x.q_impact, x.attitude)
-                        J = at.spin_of(x.inertia, body)
+                        J = at_J.read(x.inertia, body)
                         if ti.static(dim == 3):
                             now = rotation.matrix(at.rotation_of(x.orientation, body))
-                            at.put_spin(x.spin_change, to, inertia.apply(now, 1 / J, m))
-                            at.put_spin(x.moment, to, inertia.apply(now, J, inertia.apply(T, 1 / J, m)))
+                            at.put_spin(x.spin_change, to, inertia.apply(now, inertia.invert(J), m))
+                            at.put_spin(x.moment, to, inertia.apply(now, J, inertia.apply(T, inertia.invert(J), m)))
                         else:
-                            at.put_spin(x.spin_change, to, inertia.apply(T, 1 / J, m))
+                            at.put_spin(x.spin_change, to, inertia.apply(T, inertia.invert(J), m))
 
     return mobility
 
 
-def adjoint(real: Any, dim: int) -> Any:
+def adjoint(real: Any, dim: int, moments: int) -> Any:
     """Return the adjoint of `mobility`."""
-    at, row = rows.functions(real, dim), row_bodies(real, dim)
+    at, row, at_J = rows.functions(real, dim), row_bodies(real, dim), rows.moments_of_bodies(real, moments)
     S = at.spins
     W = dim + 2 * S
 
@@ -131,20 +131,20 @@ def adjoint(real: Any, dim: int) -> Any:
                     g_m = at.spin_at(adj_x.moment, g_offset)
                     if body >= 0:
                         T = row.rotation_at(k, side, body, model.joint_rows, x.q_impact, x.attitude)
-                        J, g_T, g_inverse = at.spin_of(x.inertia, body), at.spin(0.0), at.spin(0.0)
+                        J, g_T, g_inverse = at_J.read(x.inertia, body), at.spin(0.0), at_J.kind(0.0)
                         if ti.static(dim == 3):
                             now = rotation.matrix(at.rotation_of(x.orientation, body))
-                            g_J, g_spin, g_now = inertia.adj_apply(now, J, inertia.apply(T, 1 / J, m), g_m)
-                            g_inverse, g_m, g_T = inertia.adj_apply(T, 1 / J, m, g_spin)
-                            more_g_inverse, more_g_m, more_g_now = inertia.adj_apply(now, 1 / J, m, g)
+                            g_J, g_spin, g_now = inertia.adj_apply(now, J, inertia.apply(T, inertia.invert(J), m), g_m)
+                            g_inverse, g_m, g_T = inertia.adj_apply(T, inertia.invert(J), m, g_spin)
+                            more_g_inverse, more_g_m, more_g_now = inertia.adj_apply(now, inertia.invert(J), m, g)
                             g_m += more_g_m
                             g_inverse += more_g_inverse
                             at.add_turn_of(adj_x.orientation, x.orientation, body, g_now + more_g_now)
-                            at.add_spin_of(adj_x.inertia, body, g_J)
+                            at_J.add(adj_x.inertia, body, g_J)
                         else:
-                            g_inverse, more_g_m, g_T = inertia.adj_apply(T, 1 / J, m, g)
+                            g_inverse, more_g_m, g_T = inertia.adj_apply(T, inertia.invert(J), m, g)
                             g_m += more_g_m
-                        at.add_spin_of(adj_x.inertia, body, -g_inverse / (J * J))
+                        at_J.add(adj_x.inertia, body, inertia.adj_invert(J, g_inverse))
                         if k >= model.joint_rows:
                             at.add_turn_of(
                                 adj_x.attitude, x.attitude, row.attitude_index(k, side, model.joint_rows), g_T
@@ -156,9 +156,9 @@ def adjoint(real: Any, dim: int) -> Any:
     return adj_mobility
 
 
-def tangent(real: Any, dim: int) -> Any:
+def tangent(real: Any, dim: int, moments: int) -> Any:
     """Return the tangent of `mobility`."""
-    at, row = rows.functions(real, dim), row_bodies(real, dim)
+    at, row, at_J = rows.functions(real, dim), row_bodies(real, dim), rows.moments_of_bodies(real, moments)
     R, S = at.rotations, at.spins
     W = dim + 2 * S
 
@@ -187,14 +187,15 @@ def tangent(real: Any, dim: int) -> Any:
                     if body >= 0:
                         T = row.rotation_at(k, side, body, model.joint_rows, x.q_impact, x.attitude)
                         dtheta = jvp_rotation_at(k, side, body, model.joint_rows, x, dx)
-                        J, dJ = at.spin_of(x.inertia, body), at.spin_of(dx.inertia, body)
-                        dinverse = -dJ / (J * J)
-                        dspin_change = inertia.jvp_apply(T, 1 / J, m, dtheta, dinverse, dm)
+                        J, dJ = at_J.read(x.inertia, body), at_J.read(dx.inertia, body)
+                        dinverse = inertia.jvp_invert(J, dJ)
+                        dspin_change = inertia.jvp_apply(T, inertia.invert(J), m, dtheta, dinverse, dm)
                         if ti.static(dim == 3):
                             now = rotation.matrix(at.rotation_of(x.orientation, body))
                             dnow = at.turn_of(x.orientation, dx.orientation, body)
-                            dmoment = inertia.jvp_apply(now, J, inertia.apply(T, 1 / J, m), dnow, dJ, dspin_change)
-                            dspin_change = inertia.jvp_apply(now, 1 / J, m, dnow, dinverse, dm)
+                            spin = inertia.apply(T, inertia.invert(J), m)
+                            dmoment = inertia.jvp_apply(now, J, spin, dnow, dJ, dspin_change)
+                            dspin_change = inertia.jvp_apply(now, inertia.invert(J), m, dnow, dinverse, dm)
                     at.put_spin(dx.spin_change, to, dspin_change)
                     at.put_spin(dx.moment, to, dmoment)
 
@@ -204,22 +205,34 @@ def tangent(real: Any, dim: int) -> Any:
 @functools.cache
 def loops(real: Any, dim: int) -> SimpleNamespace:
     """Return the loops over all bodies and rows: `mobility`, its adjoint and its tangent."""
-    return SimpleNamespace(forward=forward(real, dim), adjoint=adjoint(real, dim), tangent=tangent(real, dim))
+    return make_loops(real, dim, 1 if dim == 2 else 3)
 
 
-Mobility = routine(
-    "Mobility",
-    loops,
-    Fields(
-        given=("active", "row", "orientation", "q_impact", "attitude", "mass", "inertia"),
-        results=("inverse_mass", "spin_change", "moment"),
-        choices=("active",),
-    ),
-    SETTING,
-    of_model=("bodies", "free", "row_bodies", "joint_rows", "contacts"),
+@functools.cache
+def loops_of_tensors(real: Any, dim: int) -> SimpleNamespace:
+    """Return the loops for full tensors of inertia."""
+    return make_loops(real, dim, 6)
+
+
+def make_loops(real: Any, dim: int, moments: int) -> SimpleNamespace:
+    """Return the loops for inertias of so many numbers."""
+    given = real, dim, moments
+    return SimpleNamespace(forward=forward(*given), adjoint=adjoint(*given), tangent=tangent(*given))
+
+
+ARRAYS = Fields(
+    given=("active", "row", "orientation", "q_impact", "attitude", "mass", "inertia"),
+    results=("inverse_mass", "spin_change", "moment"),
+    choices=("active",),
 )
+OF_MODEL = ("bodies", "free", "row_bodies", "joint_rows", "contacts")
+
+Mobility = routine("Mobility", loops, ARRAYS, SETTING, of_model=OF_MODEL)
 """Inverse mass [n], spin changes of both bodies [N, 2 S] and moments [N, 2 S] of the rows.
 
 `active` [M] is the state of each contact, q_impact [n, R] the orientation of joint rows, attitude [M, 2 R] that of
 contacts.
 """
+
+TensorMobility = routine("TensorMobility", loops_of_tensors, ARRAYS, SETTING, of_model=OF_MODEL)
+"""The same for full tensors of inertia, [n, 6]."""
