@@ -97,7 +97,8 @@ def _draw(
     for name, figure in plot.draw_figures(recording, problems, on_picture):
         kind, _, field = name.partition("_")
         caption = CAPTIONS[kind].removesuffix(".") + (f": {field}." if field else ".")
-        figure.suptitle(figure.get_suptitle().removeprefix(title).removeprefix(": "))  # the page has it, too
+        remark = figure.get_suptitle().removeprefix(title).removeprefix(": ")  # the page has the title, too
+        figure.suptitle(remark, x=0.01, ha="left")
         yield make_picture(name, figure, caption)
 
 
