@@ -97,13 +97,18 @@ def _draw(
     for name, figure in plot.draw_figures(recording, problems, on_picture):
         kind, _, field = name.partition("_")
         caption = CAPTIONS[kind].removesuffix(".") + (f": {field}." if field else ".")
-        figure.suptitle(figure.get_suptitle().removeprefix(title).removeprefix(": "))  # the page has it, too
+        remark = figure.get_suptitle().removeprefix(title).removeprefix(": ")  # the page has the title, too
+        figure.suptitle(remark, x=0.01, ha="left")
         yield make_picture(name, figure, caption)
 
 
 def make_picture(name: str, figure: Figure, caption: str) -> Picture:
-    """Make a picture for a page of a figure: SVG, or PNG where that is too large."""
+    """Make a picture for a page of a figure: SVG, in which many dots are an image, or PNG where that is too large."""
     svg = to_svg(figure, name)
+    if len(svg) > LARGEST_SVG:  # dots as an image: lines and text have the page's colours still
+        for line in (line for axes in figure.axes for line in axes.lines if line.get_linestyle() == "None"):
+            line.set_rasterized(True)
+        svg = to_svg(figure, name)
     if len(svg) <= LARGEST_SVG:
         return Picture(name, caption, describe(figure, caption), svg=svg)
     return Picture(name, caption, describe(figure, caption), png=to_png(figure))

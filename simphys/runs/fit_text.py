@@ -34,7 +34,7 @@ def estimate_rows(unknowns: Sequence[Estimate]) -> list[tuple[str, ...]]:
         for each in entries:
             value, _ = format_estimate(each.value, each.larger_error)
             _, error = format_estimate(each.value, each.standard_error)
-            robust = "" if math.isnan(each.robust_error) else f"{each.robust_error:.2g}"
+            _, robust = format_estimate(each.value, each.robust_error)
             change = "" if math.isnan(each.half_step_change) else f"{each.half_step_change:+.1e}"
             rows.append((each.label, each.unit, f"{each.start:.6g}", value, error or each.note or "-", robust, change))
     width = len(HEADS) if any(row[5] or row[6] for row in rows) else 5

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from simphys.autograd.errors import InputError, StorageError
 from simphys.plot.style import NotRecorded
-from simphys.record import Recording
+from simphys.record import Recording, list_parts
 from simphys.report.replay import make_replay
 from simphys.view.arrows import read_gradient, scale_arrows
 from simphys.view.layers import Layers
@@ -34,9 +34,11 @@ NOTHING = "one colour"
 
 @dataclass
 class _Shown:
-    """A run as it is shown."""
+    """A run, or one experiment of a run of several, as it is shown."""
 
     folder: Path
+    part: str
+    """Name of the experiment; empty for a run of a single one."""
     title: str
     time: np.ndarray
     layers: Layers
@@ -63,16 +65,15 @@ class Viewer:
         if not runs:
             raise InputError("view", "needs a run", "none", "Name the folder of a run.")
         viser = _import_viser()
-        folders = [Path(run) for run in runs]
-        replays = [_read(folder) for folder in folders]  # before there is a server
+        replays = [found for run in runs for found in _read(Path(run))]  # before there is a server
         self._server = viser.ViserServer(host=host, port=port, verbose=False)
         self._server.gui.configure_theme(show_share_button=False, show_logo=False)
         self._server.gui.main_panel.dock_right()
         self._scene, self._lock, self._ended = self._server.scene, threading.RLock(), threading.Event()
         self._scene.set_up_direction("+z")
         self._shown: list[_Shown] = []
-        for number, (folder, found) in enumerate(zip(folders, replays, strict=True)):
-            self._shown.append(self._add(number, folder, *found))
+        for number, found in enumerate(replays):
+            self._shown.append(self._add(number, found))
         self._build_controls()
         self._look_at()
         self._update()
@@ -115,19 +116,21 @@ class Viewer:
             thread.join()
         self._server.stop()
 
-    def _add(self, number: int, folder: Path, recording: Recording, replay: dict[str, Any]) -> _Shown:
+    def _add(self, number: int, found: _Found) -> _Shown:
+        folder, part, recording, replay = found
         left = sum([each.world.width + GAP for each in self._shown[:number]])
         world = World(replay, left)
         layers = Layers(self._scene, f"/run{number}", replay, world)
-        title = str(recording.scene.get("title") or folder.name)
-        caption = title if len({each.title for each in self._shown} | {title}) > 1 or number == 0 else folder.name
+        title = ", ".join(filter(None, [str(recording.scene.get("title") or folder.name), part]))
+        differ = number == 0 or len({each.title for each in self._shown} | {title}) > 1
+        caption = part or (title if differ else folder.name)  # experiments stand close together: the panel says whose
         above = np.array([world.shift[0] - world.width / 2, 0.0, world.high[2] + 0.12])
         self._scene.add_label(f"/run{number}/title", caption, position=above)
         moments = np.array(replay["time"])
         shown = None if layers.places is None else layers.places.shape[1]
         gradient = None if shown is None else read_gradient(recording, moments, shown)
         rows, goes_on = _count_rows(recording), "motion" not in recording
-        return _Shown(folder, title, moments, layers, world, rows, goes_on, gradient)
+        return _Shown(folder, part, title, moments, layers, world, rows, goes_on, gradient)
 
     def _build_controls(self) -> None:
         gui = self._server.gui
@@ -208,7 +211,7 @@ class Viewer:
 
     def _read_again(self, number: int, old: _Shown) -> None:
         try:
-            recording = Recording(old.folder)
+            recording = _read_parts(old.folder)[old.part]
             if _count_rows(recording) == old.rows and "motion" not in recording:
                 return
             replay = make_replay(recording)
@@ -216,19 +219,38 @@ class Viewer:
             return
         with self._lock:
             self._scene.remove_by_name(f"/run{number}")
-            self._shown[number] = self._add(number, old.folder, recording, replay)
+            self._shown[number] = self._add(number, _Found(old.folder, old.part, recording, replay))
             self._time.max = self.end
             self._time.step = max(self.end / 1000, 1e-9)
         self._update()
 
 
-def _read(folder: Path) -> tuple[Recording, dict[str, Any]]:
-    recording = Recording(folder)
-    try:
-        return recording, make_replay(recording)
-    except NotRecorded as error:
+class _Found(NamedTuple):
+    """A run, or an experiment of one, as it was read."""
+
+    folder: Path
+    part: str
+    recording: Recording
+    replay: dict[str, Any]
+
+
+def _read(folder: Path) -> list[_Found]:
+    """Read a run, or those experiments of it that have a motion."""
+    found, failure = [], None
+    for part, recording in _read_parts(folder).items():
+        try:
+            found.append(_Found(folder, part, recording, make_replay(recording)))
+        except NotRecorded as error:
+            failure = error
+    if not found:
         remedy = "Wait until it has recorded its first states, or run its scene again."
-        raise InputError(f"view of {folder}", "needs a run with a motion", "none so far", remedy) from error
+        raise InputError(f"view of {folder}", "needs a run with a motion", "none so far", remedy) from failure
+    return found
+
+
+def _read_parts(folder: Path) -> dict[str, Recording]:
+    recording = Recording(folder)
+    return list_parts(recording) or {"": recording}
 
 
 def _count_rows(recording: Recording) -> int:

@@ -162,6 +162,11 @@ def test_a_value_has_the_digits_that_its_error_allows(value: float, error: float
     assert format_estimate(value, error) == shown
 
 
+def test_both_errors_of_a_value_have_one_notation() -> None:
+    (row,) = estimate_rows([Estimate("drag", "1/s", 0.01, 0.01459, 0.0000534, "", 0.0000538)])
+    assert row[3:6] == ("0.014590", "0.000053", "0.000054")
+
+
 def test_a_value_has_the_digits_of_the_larger_error() -> None:
     correlated = Estimate("k", "N/m", 10.0, 12.34567, 0.0123, "", robust_error=0.13)
     alone, none = replace(correlated, robust_error=np.nan), replace(correlated, standard_error=np.nan)

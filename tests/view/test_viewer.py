@@ -17,7 +17,7 @@ pytest.importorskip("viser", reason="simphys view is the extra 'view' (pip insta
 from simphys.app.workflow import simulate
 from simphys.autograd.errors import InputError
 from simphys.experiment.scene import load_scene
-from simphys.record import Recorder
+from simphys.record import PartRecorder, Recorder, name_group
 from simphys.report.packing import pack, unpack
 from simphys.view import Viewer, server
 from simphys.view.arrows import scale_arrows
@@ -74,6 +74,17 @@ def count_colours(picture: bytes) -> int:
     pixels = np.asarray(Image.open(BytesIO(picture)).convert("RGB"))[150:, :800].astype(int)
     vivid = pixels[np.ptp(pixels, axis=2) > 60]
     return len(np.unique(vivid // 16, axis=0))
+
+
+def test_experiments_of_a_run_stand_side_by_side(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "run", kind="run", provenance={"seed": 0}, scene={"title": "Drops"}) as recorder:
+        for name in ("low", "high"):
+            write(PartRecorder(recorder, name_group(name)), 0, 4)
+        recorder.write(f"{name_group('failed')}/start", position=np.zeros(2))  # has no motion
+    with Viewer([tmp_path / "run"], port=free_port()) as viewer:
+        assert {each.title for each in viewer._shown} == {"Drops, low", "Drops, high"}
+        left, right = (each.world for each in viewer._shown)
+        assert left.high[0] < right.low[0]
 
 
 def test_a_slider_moves_bodies_to_their_recorded_places(runs: list[Path]) -> None:

@@ -18,8 +18,6 @@ NEEDS = ("observations/time", "observations/value", "observations/weight", "fit/
 REMEDY = "A fit is recorded if the scene has [observations] and the run was completed."
 CHANNELS = 6
 """Largest number of channels in the picture: those with the largest residuals."""
-FEW_DOTS = 900
-"""Number of samples above which their dots are an image in a picture made of lines, so that it stays small."""
 GAP = 5.0
 """Distance of samples, in median distances, above which there is a gap between them."""
 
@@ -89,9 +87,6 @@ def fit(recording: Recording, path: str | Path | None = None) -> Figure:
                 style.legend_above(axes)
         else:  # no room beside the titles
             style.legend_of_all(figure, rows)
-        if sum(channel.time.size for channel in shown) > FEW_DOTS:
-            for line in (line for axes in rows for line in axes.lines if line.get_marker() == "."):
-                line.set_rasterized(True)
         for place in {min(2 * across, len(rows)) - 1, len(rows) - 1}:  # the last of each column
             rows[place].set_xlabel("time [s]")
         figure.align_ylabels(rows)
