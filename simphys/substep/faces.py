@@ -140,7 +140,7 @@ class Faces(GridPattern):
         self._append(op, scope, emit, found, [target])
 
     def adjoint(self, op: Op, scope: Scope) -> None:
-        rule = self.adjoint_rule
+        rule = self.adjoint_rule()
         wanted = self.wanted_adjoints(op, scope)
         inputs = rule.reads(tuple([name in wanted for name in self.varying])) & op.inputs.keys()
         targets = self._make_targets(op, scope, wanted)

@@ -106,7 +106,7 @@ class FromGrid(SplinePattern):
         Results of the adjoint that do not depend on the offset, and are linear in the values of nodes or do not depend
         on these either, follow from the weighted sum of these values. The weights add up to 1.
         """
-        rule = self.adjoint_rule
+        rule = self.adjoint_rule()
         targets = {name: self._own_target(op, name, scope) for name in wanted}
         used = rule.reads(tuple([name in wanted for name in self.varying])) & op.inputs.keys()
         by_weight = self.offset in wanted
@@ -157,7 +157,7 @@ class FromGrid(SplinePattern):
         reads: Mapping[Slot, Access],
     ) -> None:
         """Append the loop over particles that adds to the adjoints of arrays of the nodes."""
-        rule = self.adjoint_rule
+        rule = self.adjoint_rule()
         names = rule.reads(tuple([name in nodes for name in self.varying])) & frozenset(self.element.inputs)
         values: dict[str, str] = {}
         adjoints: list[str] = []

@@ -92,7 +92,7 @@ class LoopPattern(Pattern):
         self._append(op, scope, emit, reads, targets)
 
     def adjoint(self, op: Op, scope: Scope) -> None:
-        rule = self.adjoint_rule
+        rule = self.adjoint_rule()
         given = [value for value in op.outputs if scope.has_adjoint(value)]
         wanted = self.wanted_adjoints(op, scope)
         inputs = rule.reads(tuple([name in wanted for name in self.varying])) & op.inputs.keys()

@@ -154,7 +154,7 @@ class Pairs(LoopPattern):
         self._append(op, scope, emit, reads, [target])
 
     def adjoint(self, op: Op, scope: Scope) -> None:
-        rule = self.adjoint_rule
+        rule = self.adjoint_rule()
         (value,) = op.outputs
         wanted = {name: self._all_varying.index(name) for name in self.wanted_adjoints(op, scope)}
         names = rule.reads(tuple([name in wanted for name in self._all_varying])) & frozenset(self.element.inputs)
@@ -173,7 +173,7 @@ class Pairs(LoopPattern):
         self._append(op, scope, emit, reads, list(targets.values()))
 
     def wanted_adjoints(self, op: Op, scope: Scope) -> list[str]:
-        rule = self.adjoint_rule
+        rule = self.adjoint_rule()
         values = {name: op.inputs[self._first_of.get(name, name)] for name in self.element.inputs}
         zeros = {name for name, value in values.items() if isinstance(value, Value) and scope.is_zero(value)}
         vanishing = dict(zip(self._all_varying, rule.vanishing(zeros), strict=True))

@@ -249,9 +249,8 @@ class Pattern(ABC):
             raise InputError(self.source, "a gathered array has an entry for each index", found, "Declare it shared.")
         return View(Domain(self.sources[name].field, value.shape[0]), value.shape[1:])
 
-    @property
     def adjoint_rule(self) -> Rule:
-        """The adjoint of the element function."""
+        """Return the adjoint of the element function."""
         assert self.element.adjoint is not None, "checked when declared"
         return self.element.adjoint
 
@@ -265,7 +264,7 @@ class Pattern(ABC):
 
     def wanted_adjoints(self, op: Op, scope: Scope) -> list[str]:
         """List the inputs whose adjoints are wanted, but for those that are zero."""
-        rule = self.adjoint_rule
+        rule = self.adjoint_rule()
         zeros = {name for name, value in op.inputs.items() if isinstance(value, Value) and scope.is_zero(value)}
         names = rule.parameters[-len(op.outputs) :]
         zeros |= {name for name, value in zip(names, op.outputs, strict=True) if not scope.has_adjoint(value)}

@@ -96,7 +96,7 @@ class ToGrid(SplinePattern):
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         """Sum over the nodes: results of the adjoint that do not depend on the offset follow from sums of adjoints."""
-        rule = self.adjoint_rule
+        rule = self.adjoint_rule()
         given = [value for value in op.outputs if scope.has_adjoint(value)]
         wanted = self._wanted(op, scope)
         targets = {name: self._own_target(op, name, scope) for name in wanted}

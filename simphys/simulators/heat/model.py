@@ -10,6 +10,7 @@ from simphys.autograd import Tensor
 from simphys.simulator import Arrays, Grid, Model, Record, Shape
 from simphys.simulator.model_checks import require_choices, require_grid, require_sides
 from simphys.simulator.physical import require_positive
+from simphys.simulator.space import OnGrid
 
 KINDS = ("insulated", "fixed")
 SCHEMES = {"explicit": 0.0, "crank_nicolson": 0.5, "implicit": 1.0}
@@ -39,7 +40,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class Heat(Model):
+class Heat(OnGrid, Model):
     """Heat conduction C dT/dt = div(k grad T) + q on a regular grid: everything without a gradient.
 
     The middle of cell (i, j, k) is at spacing * (i + 1/2, j + 1/2, k + 1/2) [m]. The control of a step, if there is
@@ -63,11 +64,6 @@ class Heat(Model):
         require_grid(self, 1, 2, 3)
         require_sides(self, "sides", KINDS, "insulated")
         require_choices(self, scheme=tuple(SCHEMES))
-
-    @property
-    def dim(self) -> int:
-        """Number of space dimensions."""
-        return len(self.cells)
 
     @property
     def open_sides(self) -> tuple[int, ...]:

@@ -24,6 +24,7 @@ from simphys.simulator.model_checks import (
 )
 from simphys.simulator.neighbours import advise_room
 from simphys.simulator.physical import require_not_negative, require_positive
+from simphys.simulator.space import InBox
 
 from .topology import link, number_molecules
 
@@ -84,7 +85,7 @@ def _column(name: str, number: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Molecular(Model):
+class Molecular(InBox, Model):
     """Atoms with forces between pairs within a cut-off, bonds and angles: all parts that carry no gradient."""
 
     atoms: int
@@ -135,11 +136,6 @@ class Molecular(Model):
         if not 0 < self.switch_on < self.cutoff:
             constraint = f"between 0 and the cut-off, {self.cutoff:g} m"
             raise InputError("Molecular.switch_on", constraint, f"{self.switch_on:g} m", "Take 0.9 of the cut-off.")
-
-    @property
-    def dim(self) -> int:
-        """Dimensions of space."""
-        return len(self.box)
 
     @property
     def morse(self) -> float:

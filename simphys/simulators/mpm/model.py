@@ -21,6 +21,7 @@ from simphys.simulator.model_checks import (
     require_sides,
 )
 from simphys.simulator.physical import require_positive
+from simphys.simulator.space import OnGrid
 
 from .collider import CONTACTS, Collider
 from .laws import LAWS
@@ -86,7 +87,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class MPM(Model):
+class MPM(OnGrid, Model):
     """MLS-MPM: everything without a gradient.
 
     Node i of the grid is at i * spacing, with i from 0 to cells - 1 along each axis. The control of a step holds the
@@ -150,11 +151,6 @@ class MPM(Model):
             object.__setattr__(self, "skin", self.spacing)
         for collider in self.colliders:
             collider.require_valid(self.dim)
-
-    @property
-    def dim(self) -> int:
-        """Number of space dimensions, 2 or 3."""
-        return len(self.cells)
 
     @property
     def nodes(self) -> int:

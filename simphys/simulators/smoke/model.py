@@ -10,6 +10,7 @@ from simphys.autograd.errors import InputError
 from simphys.simulator import Arrays, Grid, Model, Record, Shape
 from simphys.simulator.model_checks import require_choices, require_counts, require_grid, require_sides
 from simphys.simulator.physical import require_not_negative
+from simphys.simulator.space import OnGrid
 
 GRIDS = ("staggered", "collocated")
 ADVECTIONS = ("semi_lagrangian", "maccormack")
@@ -49,7 +50,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class Smoke(Model):
+class Smoke(OnGrid, Model):
     """Incompressible flow of constant density with passive or buoyant smoke: everything without a gradient.
 
     The centre of cell (i, j, k) is at spacing * (i + 1/2, j + 1/2, k + 1/2).
@@ -101,11 +102,6 @@ class Smoke(Model):
 
     def __hash__(self) -> int:
         return hash((self.cells, self.spacing, self.dt))  # a hash of all fields takes long, and is needed in each step
-
-    @property
-    def dim(self) -> int:
-        """Number of space dimensions."""
-        return len(self.cells)
 
     @property
     def is_periodic(self) -> bool:

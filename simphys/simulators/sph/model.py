@@ -19,6 +19,7 @@ from simphys.simulator.model_checks import (
     require_positive_fields,
 )
 from simphys.simulator.physical import require_not_negative, require_positive
+from simphys.simulator.space import InBox
 
 from .kernel import strength
 from .stability import find_wall_distance
@@ -55,7 +56,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class SPH(Model):
+class SPH(InBox, Model):
     """A weakly compressible fluid of particles, with walls of particles: all parts that carry no gradient."""
 
     fluid_count: int
@@ -102,11 +103,6 @@ class SPH(Model):
     def particles(self) -> int:
         """Number of all particles, n."""
         return self.fluid_count + self.wall_count
-
-    @property
-    def dim(self) -> int:
-        """Dimensions of space."""
-        return len(self.box)
 
     @property
     def cutoff(self) -> float:

@@ -16,6 +16,7 @@ from simphys.numerics.stencil import ORDERS, second_difference
 from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape, StepLimit, Waves
 from simphys.simulator.model_checks import require_choices, require_counts, require_grid, require_layers, require_sides
 from simphys.simulator.physical import require_positive
+from simphys.simulator.space import OnGrid
 from simphys.simulator.waves import differences_of_second
 from simphys.substep import Weights
 
@@ -57,7 +58,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class Wave(Model):
+class Wave(OnGrid, Model):
     """The scalar wave equation u_tt = c^2 (laplace u + f) on a regular grid: everything without a gradient.
 
     Cell (i, j, k) is at spacing * (i, j, k) [m]. The control of a step is the strength of each source [S]:
@@ -109,11 +110,6 @@ class Wave(Model):
         for kind in self.sources:
             if kind not in SOURCES[: self.dim + 1]:
                 raise InputError("Wave.sources", f"each is one of {SOURCES[: self.dim + 1]}", kind, "Correct it.")
-
-    @property
-    def dim(self) -> int:
-        """Number of space dimensions."""
-        return len(self.cells)
 
     @property
     def halo(self) -> int:

@@ -30,7 +30,6 @@ HIDDEN, REST = False, 0.0
 @functools.cache
 def functions(real: Any, dim: int) -> SimpleNamespace:
     """The response of a particle, its adjoint and its tangent; see laws/__init__.py."""
-    ti.types.matrix(dim, dim, real)
     p = polar.functions(real, dim)
 
     @ti.func

@@ -29,7 +29,6 @@ LEAST_J = 1e-6
 @functools.cache
 def functions(real: Any, dim: int) -> SimpleNamespace:
     """The response of a particle, its adjoint and its tangent; see laws/__init__.py."""
-    ti.types.matrix(dim, dim, real)
 
     @ti.func
     def log_J(F):

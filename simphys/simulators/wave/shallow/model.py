@@ -10,6 +10,7 @@ from simphys.autograd.errors import InputError
 from simphys.simulator import Arrays, Grid, Model, Record, Shape
 from simphys.simulator.model_checks import require_grid
 from simphys.simulator.physical import require_positive
+from simphys.simulator.space import OnGrid
 
 BOUNDARIES = ("closed", "periodic")
 
@@ -41,7 +42,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class ShallowWater(Model):
+class ShallowWater(OnGrid, Model):
     """Shallow water over an uneven bottom, on an Arakawa C-grid: everything without a gradient.
 
     The centre of cell (i, j) is at spacing * (i + 1/2, j + 1/2).
@@ -65,11 +66,6 @@ class ShallowWater(Model):
         if len(self.boundaries) != self.dim or not set(self.boundaries) <= set(BOUNDARIES):
             constraint = f"must hold {self.dim} of {BOUNDARIES}, one for each axis"
             raise InputError("ShallowWater.boundaries", constraint, list(self.boundaries), "Name one for each axis.")
-
-    @property
-    def dim(self) -> int:
-        """Number of dimensions: 1 for a channel, 2 for the plane."""
-        return len(self.cells)
 
     @property
     def closed(self) -> tuple[bool, ...]:
