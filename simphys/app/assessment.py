@@ -14,6 +14,7 @@ import numpy as np
 from simphys import optimize
 from simphys.assess import Criterion, estimate_noise, worst
 from simphys.assess.before import judge_cheaply, judge_start, refuse_start, settle_starts
+from simphys.assess.doubles import judge_mirrors
 from simphys.assess.holdout import judge_holdout, predict_holdout
 from simphys.assess.laplace import approximate_posterior, judge_laplace
 from simphys.assess.omitted import explain_misfit, is_short
@@ -119,10 +120,11 @@ def _settle(before: list[Criterion], fit: Identification) -> list[Criterion]:
 
 
 def _explain(objective: SceneObjective[Scene], fit: Identification) -> list[Criterion]:
-    """Explain the misfit of a long motion, which a fit does not do by itself."""
+    """Explain the misfit of a long motion, and seek its mirror image, which a fit does not do by itself."""
     if fit.uncertainty is None or is_short(objective):
         return list(fit.criteria)
-    return explain_misfit(objective, fit.uncertainty, fit.criteria)
+    explained = explain_misfit(objective, fit.uncertainty, fit.criteria)
+    return [*explained, *judge_mirrors(objective, fit.uncertainty, explained)]
 
 
 def _require_errors(scene: Scene, unknowns: int) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from simphys import optimize
 from simphys.assess import Criterion, Uncertainty, Verdict, estimate_noise, judge, judge_search, worst
 from simphys.assess.bands import predict_bands
+from simphys.assess.doubles import judge_mirrors
 from simphys.assess.omitted import explain_misfit, is_short
 from simphys.autograd.errors import InputError
 from simphys.diagnose.device import verify_device
@@ -369,6 +370,7 @@ def _conclude(recorder: RunRecorder, objective: SceneObjective, result: optimize
     criteria = [judge_search(result), *([] if uncertainty is None else judge(fitted, uncertainty))]
     if uncertainty is not None and is_short(objective):
         criteria = explain_misfit(objective, uncertainty, criteria)
+        criteria += judge_mirrors(objective, uncertainty, criteria)
     write_judgement(recorder, criteria, uncertainty)
     if recorder.folder is not None:
         scene, unknowns = objective.scene, objective.unknowns

@@ -30,7 +30,7 @@ from simphys.experiment.setup import Setup
 from simphys.optimize.lanczos import Lanczos
 
 from .criteria import Criterion, grade
-from .quality import FAILED_MISFIT, LARGE_MISFIT
+from .misfit import FAILED_MISFIT, LARGE_MISFIT
 
 Array = np.ndarray[Any, Any]
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from simphys import optimize
 from simphys.autograd.errors import InputError
-from simphys.experiment.misfits import sigma_is_stated
+from simphys.experiment.misfits import robust_loss, sigma_is_stated
 from simphys.experiment.objective import SceneObjective
 from simphys.experiment.observe import Observations
 from simphys.experiment.setup import Setup
@@ -27,6 +27,7 @@ from simphys.experiment.unknowns import Unknowns
 from simphys.scenefile import UnknownSection, flat_entries
 
 from .criteria import Criterion
+from .misfit import chi_square_per_freedom, is_too_small, list_misfits
 from .uncertainty import Uncertainty
 
 Array = np.ndarray[Any, Any]
@@ -42,7 +43,7 @@ FITTED, ITERATIONS = 5, 20
 LITTLE = 0.05
 """Part of chi^2 that a number must promise to explain to be worth a fit."""
 HALF = 0.5
-"""Part of chi^2 that may be left by a number that is named."""
+"""Part of chi^2, beyond that of the noise where it is stated, that may be left by a number that is named."""
 ALIKE, NAMED = 2.0, 3
 """Factor of the least chi^2 left within which other numbers explain the misfit as well, and how many are named."""
 SENSOR = {"channel_gain": "gain of", "channel_offset": "offset of", "channel_delay": "delay of"}
@@ -61,6 +62,8 @@ class Omitted:
     """Its value where the misfit is least."""
     left: float
     """Part of chi^2 that is left there."""
+    others: Array
+    """Theta of the unknowns of the scene there [p]."""
 
 
 def is_short(objective: SceneObjective[Any]) -> bool:
@@ -74,18 +77,26 @@ def explain_misfit(
 ) -> list[Criterion]:
     """Say of a misfit that is too large which numbers would explain it; other criteria stay.
 
-    Nothing is said where a bound holds the fit back, or where residuals are independent, as noise is.
+    A misfit that passes is too large if residuals are alike, and larger than stated noise. Nothing is said where a
+    bound holds the fit back, or where residuals are independent, as noise is, but for those of a few samples.
     """
-    verdicts = {each.name: each.verdict for each in criteria}
-    if verdicts["bounds"] != "passed" or verdicts["white residuals"] == "passed":
+    by_name = {each.name: each for each in criteria}
+    misfit, white = by_name["misfit"], by_name["white residuals"]
+    few = any(each.has_outliers for each in list_misfits(objective.scene, uncertainty))
+    if by_name["bounds"].verdict != "passed" or (white.verdict == "passed" and not few):
         return list(criteria)
-    found = list(criteria)
-    for place, each in enumerate(found):
-        too_small = sigma_is_stated(objective.scene) and each.value < 1
-        if each.name == "misfit" and each.verdict != "passed" and not too_small:
-            words = _describe(find_omitted(objective, uncertainty))
-            found[place] = replace(each, remedy=words or each.remedy)
-    return found
+    if misfit.verdict == "passed" and "stated noise" in white.remedy:
+        told = white
+    elif misfit.verdict != "passed" and not is_too_small(objective.scene, misfit):
+        told = misfit
+    else:
+        return list(criteria)
+    found = find_omitted(objective, uncertainty)
+    words = _describe_optimum(objective, uncertainty, found[0]) if found else ""
+    words = words or _describe(found)
+    if told is white:
+        words = f"{white.remedy} {words}".rstrip()
+    return [replace(each, remedy=words or each.remedy) if each is told else each for each in criteria]
 
 
 def find_omitted(objective: SceneObjective[Any], uncertainty: Uncertainty) -> list[Omitted]:
@@ -96,8 +107,17 @@ def find_omitted(objective: SceneObjective[Any], uncertainty: Uncertainty) -> li
     sections = dict(_list_sections(objective.scene_at(uncertainty.theta), objective.scene.config.unknowns))
     promising = _rank(objective, uncertainty, sections)[:FITTED]
     fits = [_fit_also(objective, uncertainty, {label: sections[label]}) for label in promising]
-    found = sorted([each for each in fits if each is not None and each.left < HALF], key=lambda each: each.left)
+    most = _most_left(objective.scene, uncertainty)
+    found = sorted([each for each in fits if each is not None and each.left < most], key=lambda each: each.left)
     return [each for each in found if each.left <= ALIKE * found[0].left][:NAMED]
+
+
+def _most_left(scene: Setup, uncertainty: Uncertainty) -> float:
+    """Return the part of chi^2 that a number may leave to be named: noise that is stated, no number explains."""
+    noise = 0.0
+    if sigma_is_stated(scene) and robust_loss(scene.config.loss) is None:
+        noise = min(1 / chi_square_per_freedom(uncertainty), 1.0)
+    return noise + HALF * (1 - noise)
 
 
 def _list_sections(fitted: Setup, sought: Mapping[str, UnknownSection]) -> Iterator[tuple[str, UnknownSection]]:
@@ -193,7 +213,7 @@ def _fit_also(
     value, found = (float(wider.unknowns.natural(theta)[place]) for theta in (start, result.theta))
     left = 2 * result.loss / float(uncertainty.residuals @ uncertainty.residuals)
     (parameter,) = {each.parameter for each in section.values()}
-    return Omitted(_name(wider, place, *section), parameter, value, found, left)
+    return Omitted(_name(wider, place, *section), parameter, value, found, left, result.theta[:own])
 
 
 def _name(objective: SceneObjective[Any], place: int, label: str) -> str:
@@ -205,6 +225,24 @@ def _name(objective: SceneObjective[Any], place: int, label: str) -> str:
             f"{SENSOR[block.parameter]} {part.observations.channels[int(block.entries[0])].label} ({block.parameter})"
         )
     return label if block.experiment is None else f"{label}, {part.name}"
+
+
+def _describe_optimum(objective: SceneObjective[Any], uncertainty: Uncertainty, best: Omitted) -> str:
+    """Describe another optimum of the same unknowns, where the way with one more has led; empty if there is none."""
+    try:
+        result = optimize.minimize(objective.with_start(best.others), iterations=ITERATIONS)
+    except InputError:
+        return ""
+    left = 2 * result.loss / float(uncertainty.residuals @ uncertainty.residuals)
+    if left > ALIKE * best.left:
+        return ""
+    before, after = uncertainty.natural, uncertainty.unknowns.natural(result.theta)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        moved = np.nan_to_num(np.abs(result.theta - uncertainty.theta) / uncertainty.standard.values)
+    first = np.argsort(-moved, kind="stable")[:NAMED]
+    values = ", ".join([f"{uncertainty.labels[i]} {before[i]:.5g} -> {after[i]:.5g}" for i in first])
+    part = 100 * np.sqrt(left)
+    return f"This is a local optimum: start [unknowns] from {values}, where {part:.2g} % of it are left."
 
 
 def _describe(found: Sequence[Omitted]) -> str:

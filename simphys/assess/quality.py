@@ -8,28 +8,30 @@ from typing import Any
 import numpy as np
 
 from simphys import optimize
-from simphys.experiment.misfits import sigma_is_stated
 from simphys.experiment.observe import Observations
 from simphys.experiment.setup import Setup
 
 from .agreement import judge_agreement
 from .chi_square import unit_of_chi_square
-from .criteria import Criterion, Verdict, grade
+from .criteria import Criterion, Verdict
+from .dissipation import judge_dissipation
+from .doubles import judge_aliases
 from .holdout import judge_holdout
+from .misfit import chi_square_per_freedom, exceeds_noise, is_too_small, judge_freedom, judge_misfit
 from .noise import judge_noise
 from .series import along_time, list_channels
 from .uncertainty import Uncertainty
 
 Array = np.ndarray[Any, Any]
 
-LARGE_MISFIT, FAILED_MISFIT, SMALL_MISFIT = 1.5, 5.0, 0.5
-"""RMSE / sigma beyond which a fit is doubtful or fails, and below which the stated noise is doubtful."""
-EXPLAINED, HARDLY_EXPLAINED = 0.9, 0.5
-"""Part of a channel's variance that a model explains, where no noise is stated."""
-LEAST_P = 1e-3
-"""Probability below which residuals do not count as independent."""
+LEAST_P, LEAST_P_OF_EXCESS = 1e-3, 1e-2
+"""Probability below which residuals do not count as independent; of such as are larger than the stated noise, too."""
 LARGER = 1.1
 """Ratio up to which errors that allow for correlation agree with those of independent residuals."""
+ANGLES = {"angle", "orientation"}
+"""Fields of states that are angles in rad, where a channel states no unit."""
+PART_OF_TURN, FEWEST_WAYS = 0.25, 4
+"""Part of a full turn that an angle may move between samples beside its jumps, and the least number of ways."""
 LINEAR = 1e-9
 """Relative deviation of a column from a straight line, below which it is no measurement."""
 HELD_GAIN = 2.0
@@ -51,31 +53,25 @@ def judge_search(result: optimize.Result) -> Criterion:
 
 def judge(scene: Setup, uncertainty: Uncertainty) -> list[Criterion]:
     """Judge a fit to a measurement by what its residuals and its Jacobian tell."""
-    misfit = _judge_misfit(scene, uncertainty)
-    found = [_judge_recording(uncertainty), misfit, _judge_whiteness(uncertainty, fits=misfit.verdict == "passed")]
+    misfit = judge_misfit(scene, uncertainty, white=_judge_whiteness(uncertainty).verdict == "passed")
+    doubt = _doubt_both_errors(scene, uncertainty, misfit)
+    found = [
+        _judge_recording(uncertainty),
+        *_judge_turns(uncertainty),
+        misfit,
+        _judge_whiteness(uncertainty, doubt),
+        *judge_freedom(uncertainty),
+    ]
     if (noise := judge_noise(scene)) is not None:
         found.append(noise)
     found += [_judge_bounds(scene, uncertainty), *_judge_unknowns(uncertainty)]
+    found += [*judge_dissipation(uncertainty), *judge_aliases(scene)]
     if (agreement := judge_agreement(scene, uncertainty)) is not None:
         found.append(agreement)
     found.append(_judge_time_step(uncertainty))
     if uncertainty.sharper_friction is not None:
         found.append(_judge_friction(uncertainty.sharper_friction, uncertainty))
     return found if uncertainty.holdout is None else [*found, judge_holdout(uncertainty.holdout)]
-
-
-def misfit_in_sigmas(uncertainty: Uncertainty) -> dict[str, float]:
-    """Compute the RMSE / sigma of each channel, of each experiment."""
-    found = {}
-    for label, series, columns in list_channels(uncertainty.series):
-        there = series.there[:, columns]
-        found[label] = float(np.sqrt(np.mean(series.residuals[:, columns] ** 2, where=there)))
-    return found
-
-
-def chi_square_per_freedom(uncertainty: Uncertainty) -> float:
-    """Compute chi^2 per degree of freedom: near 1 if the stated noise is right and the model, too."""
-    return uncertainty.standard.sigma**2
 
 
 def whiteness_of_channels(uncertainty: Uncertainty) -> dict[str, optimize.Whiteness]:
@@ -102,6 +98,25 @@ def _judge_recording(uncertainty: Uncertainty) -> Criterion:
     return Criterion("recording", count, verdict, "; ".join([*constant, *straight]), remedy)
 
 
+def _judge_turns(uncertainty: Uncertainty) -> Iterator[Criterion]:
+    """Find angles that jump by a full turn, as sensors report them and no motion does, and that are not compared so."""
+    for label, series, columns in list_channels(uncertainty.series):
+        seen, at = series.seen, columns.start
+        if not isinstance(seen, Observations) or seen.channels[at].modulo is not None:
+            continue
+        turn = {"rad": 2 * np.pi, "deg": 360.0}.get(seen.channels[at].unit)
+        turn = 2 * np.pi if turn is None and seen.channels[at].field in ANGLES else turn
+        ways = np.abs(np.diff(seen.values[series.there[:, at], at]))
+        if turn is None or len(ways) < FEWEST_WAYS:
+            continue
+        jumps = np.abs(ways - turn) < PART_OF_TURN * turn
+        if jumps.any() and np.all(ways[~jumps] < PART_OF_TURN * turn):
+            found = f"{label} jumps by a full turn, {np.count_nonzero(jumps)} times"
+            remedy = f"Set modulo = {turn:.9g} in its channel, or unwrap the column."
+            yield Criterion("turns", int(np.count_nonzero(jumps)), "doubtful", found, remedy)
+            return
+
+
 def _is_straight(times: Array, values: Array, there: Array) -> bool:
     some = np.flatnonzero(there)
     if some.size < 4:
@@ -113,63 +128,34 @@ def _is_straight(times: Array, values: Array, there: Array) -> bool:
     return False
 
 
-def _judge_misfit(scene: Setup, uncertainty: Uncertainty) -> Criterion:
-    misfits = misfit_in_sigmas(uncertainty)
-    if not sigma_is_stated(scene):
-        return _judge_explained(uncertainty)
-    label, largest = max(misfits.items(), key=lambda item: (np.isnan(item[1]), item[1]))
-    chi = chi_square_per_freedom(uncertainty)
-    found = f"RMSE / sigma {largest:.3g} ({label}), chi^2 per degree of freedom {chi:.3g}"
-    verdict = grade(largest, doubtful=LARGE_MISFIT, failed=FAILED_MISFIT)
-    if verdict != "passed":
-        remedy = (
-            "Look at fit.png: a wrong column, unit or sigma, a sensor's gain or offset, a missing force, bounds, or "
-            "another optimum."
+def _doubt_both_errors(scene: Setup, uncertainty: Uncertainty, misfit: Criterion) -> str:
+    """Say why correlated residuals are no noise, of whatever kind; empty if they may be."""
+    if misfit.verdict != "passed" and not is_too_small(scene, misfit):
+        return "Residuals are no noise while the misfit is too large: believe neither column of errors."
+    memories = [test.first for test in whiteness_of_channels(uncertainty).values()]
+    if exceeds_noise(scene, uncertainty, float(np.nan_to_num(memories).max(initial=0.0))):
+        size = np.sqrt(chi_square_per_freedom(uncertainty))
+        return (
+            f"Residuals are {size:.3g} times as large as the stated noise, too: if sigma is right, the model lacks "
+            "something, and neither column of errors holds."
         )
-        if _judge_whiteness(uncertainty).verdict == "passed":
-            remedy = f"Residuals are independent, as noise is: is sigma {largest:.3g} times the stated one? {remedy}"
-        return Criterion("misfit", largest, verdict, found, remedy)
-    label, least = min(misfits.items(), key=lambda item: item[1])
-    if least < SMALL_MISFIT:
-        found = f"RMSE / sigma {least:.3g} ({label}): less than the stated noise"
-        remedy = "Lower observations.channels.sigma to the noise of the sensor, or use fewer unknowns."
-        return Criterion("misfit", least, "doubtful", found, remedy)
-    return Criterion("misfit", largest, "passed", found)
+    return ""
 
 
-def _judge_explained(uncertainty: Uncertainty) -> Criterion:
-    """Judge the misfit without a stated noise, by the part of the variance that the model explains."""
-    parts = {}
-    for label, series, columns in list_channels(uncertainty.series):
-        seen = series.seen
-        values = along_time(seen, seen.values.reshape(-1)) * np.sqrt(along_time(seen, seen.weights.reshape(-1)))
-        there = series.there[:, columns]
-        about_mean = values[:, columns][there] - values[:, columns][there].mean()
-        whole = float(about_mean @ about_mean)
-        parts[label] = 1 - float(np.sum(series.residuals[:, columns] ** 2)) / whole if whole else 0.0
-    label, least = min(parts.items(), key=lambda item: item[1])
-    verdict: Verdict = "passed" if least >= EXPLAINED else "doubtful" if least >= HARDLY_EXPLAINED else "failed"
-    found = f"no sigma is stated; the model explains {100 * least:.4g} % of the variance of {label}"
-    remedy = "Look at fit.png, and state observations.channels.sigma: the noise decides what a good fit is."
-    return Criterion("misfit", least, verdict, found, "" if verdict == "passed" else remedy)
-
-
-def _judge_whiteness(uncertainty: Uncertainty, *, fits: bool = True) -> Criterion:
-    """Judge the independence of residuals; those of a model that does not fit are no noise, of whatever kind."""
+def _judge_whiteness(uncertainty: Uncertainty, doubt: str = "") -> Criterion:
+    """Judge the independence of residuals; `doubt` says why correlated ones are no noise, of whatever kind."""
     tests = whiteness_of_channels(uncertainty)
     known = {label: test for label, test in tests.items() if np.isfinite(test.p_value)}
     if not known:
         return Criterion("white residuals", np.nan, "passed", "too few samples, or no residuals, to test")
     label, test = min(known.items(), key=lambda item: item[1].p_value)
     found = f"Ljung-Box p {test.p_value:.2g}, correlation of neighbours {test.first:.2f} ({label})"
-    if test.p_value * len(known) >= LEAST_P:
+    if test.p_value * len(known) >= (LEAST_P_OF_EXCESS if doubt else LEAST_P):
         return Criterion("white residuals", test.p_value, "passed", found)
     factor = float(_compare_errors(uncertainty).max(initial=1.0))
-    remedy = (
+    remedy = doubt or (
         f"Believe the errors that allow for correlation, up to {factor:.2g} times larger; look for a force that "
         "the model lacks, or a sensor with a memory."
-        if fits
-        else "Residuals are no noise while the misfit is too large: believe neither column of errors."
     )
     return Criterion("white residuals", test.p_value, "doubtful", found, remedy)
 

@@ -15,6 +15,8 @@ import numpy as np
 
 LAGS = 10
 """Largest lag, in samples, of the test of whiteness."""
+MANY_PRODUCTS = 10_000_000
+"""Products of a value and a later one beyond which sums over all lags take another way: their number is a square."""
 FEWEST = 10
 """Least number of samples of a series that is tested."""
 
@@ -54,6 +56,10 @@ def whiteness(residuals: np.ndarray, there: np.ndarray) -> Whiteness:
 def autocorrelation(residuals: np.ndarray, there: np.ndarray, lags: int) -> tuple[np.ndarray, np.ndarray]:
     """Compute the pooled autocorrelation of residuals [T, S] at the lags 0 to `lags`, and the pairs at each lag."""
     masked = np.where(there, residuals, 0.0)
+    if lags * masked.size > MANY_PRODUCTS:
+        sums, pairs = _correlate(masked, lags), np.rint(_correlate(there.astype(float), lags))
+        means = sums / np.maximum(pairs, 1)
+        return means / means[0], pairs
     sums, pairs = np.empty(lags + 1), np.empty(lags + 1)
     for lag in range(lags + 1):
         end = len(masked) - lag
@@ -61,6 +67,13 @@ def autocorrelation(residuals: np.ndarray, there: np.ndarray, lags: int) -> tupl
         pairs[lag] = np.count_nonzero(there[:end] & there[lag:])
     means = sums / np.maximum(pairs, 1)
     return means / means[0], pairs
+
+
+def _correlate(values: np.ndarray, lags: int) -> np.ndarray:
+    """Sum the products of values [T, S] and those later by each lag, from 0 to `lags`, by a Fourier transform."""
+    length = 2 ** int(np.ceil(np.log2(len(values) + lags + 1)))  # zeros, so that no value meets one before it
+    power = np.sum(np.abs(np.fft.rfft(values, length, axis=0)) ** 2, axis=1)
+    return np.asarray(np.fft.irfft(power, length)[: lags + 1])
 
 
 def find_bandwidth(residuals: np.ndarray, there: np.ndarray) -> int:
@@ -95,8 +108,21 @@ def _score_covariance(jacobian: np.ndarray, residuals: np.ndarray, there: np.nda
     """Compute S [p, p] of one recording."""
     scores = np.einsum("tsp,ts->tp", jacobian, residuals)
     bandwidth = find_bandwidth(residuals, there)
+    if bandwidth * scores.size > MANY_PRODUCTS:
+        return _smooth_scores(scores, bandwidth)
     middle: np.ndarray = scores.T @ scores
     for lag in range(1, bandwidth + 1):
         product = scores[lag:].T @ scores[:-lag]
         middle = middle + (1 - lag / (bandwidth + 1)) * (product + product.T)
     return middle
+
+
+def _smooth_scores(scores: np.ndarray, bandwidth: int) -> np.ndarray:
+    """Compute the same S of many lags: w_l is the overlap of two windows of L + 1 samples, and S the square of sums.
+
+    With s_t the sum of the L + 1 scores up to u_t, S = sum_t s_t s_t^T / (L + 1).
+    """
+    window = bandwidth + 1
+    sums = np.cumsum(np.concatenate([scores, np.zeros((window, scores.shape[1]))]), axis=0)
+    sums[window:] = sums[window:] - sums[:-window]
+    return np.asarray(sums.T @ sums / window)

@@ -68,6 +68,16 @@ class RobustLoss:
         slope = np.where(least, np.sqrt(self.dpsi(0 * r)), self.psi(r) / np.where(least, 1.0, found))
         return found, slope
 
+    def inverse(self, found: np.ndarray) -> np.ndarray:
+        """Return r >= 0 of what `residual` makes of it."""
+        d, z = self.scale, (found / self.scale) ** 2
+        with np.errstate(over="ignore"):  # of an outlier beyond all numbers
+            if self.kind == "huber":
+                return np.where(found <= d, found, 0.5 * (d * z + d))
+            if self.kind == "soft_l1":
+                return d * np.sqrt(z * (1 + 0.25 * z))
+            return d * np.sqrt(np.expm1(z)) if self.kind == "cauchy" else np.sqrt(d * np.expm1(found**2 / (d + 1)))
+
 
 def m_estimate_sigma(loss: RobustLoss, residuals: np.ndarray, unknowns: int) -> tuple[float, float]:
     """Compute what takes the place of sigma in the standard errors, and mean(psi').

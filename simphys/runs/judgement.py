@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from simphys.assess import Criterion, Uncertainty, worst
-from simphys.assess.quality import chi_square_per_freedom, misfit_in_sigmas, whiteness_of_channels
+from simphys.assess.misfit import chi_square_per_freedom, misfit_in_sigmas
+from simphys.assess.quality import whiteness_of_channels
 from simphys.optimize.correlation import LAGS
 from simphys.record import RunRecorder
 

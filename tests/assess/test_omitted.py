@@ -121,3 +121,21 @@ def test_no_start_is_named_that_a_scene_may_not_seek(tmp_path: Path) -> None:
     assert set(found) == {"joint_start"}
     sections = omitted._list_sections(scene, scene.config.unknowns)
     assert not {section.parameter for _, section in sections} & {"position", "orientation", "velocity"}
+
+
+def test_noise_that_is_stated_need_not_be_explained(tmp_path: Path) -> None:
+    """An offset of 2 sigma explains all of the misfit but the noise, which is half of it."""
+    scene = seen_as(tmp_path, lambda time, value: value + 0.02)
+    fit = simphys.identify(scene)
+    assert misfit(fit).verdict == "doubtful" and "offset of position of node 0" in misfit(fit).remedy
+
+
+def test_another_optimum_of_the_same_unknowns_is_no_number_that_the_model_lacks(tmp_path: Path) -> None:
+    """A sensor of the distance from the middle shows each swing twice: a stiffer spring is a local optimum."""
+    channel = {"column": 1, "kind": "distance", "field": "position", "node": 0, "unit": "m", "sigma": 0.01}
+    start = {"stiffness": {"start": 16.0}, "speed": {"parameter": "velocity", "entries": [0], "scale": 1.0}}
+    scene = seen_as(tmp_path, lambda time, value: abs(value), unknowns=start, observations={"channels": [channel]})
+    fit = simphys.identify(scene)
+    assert fit.result.status == "converged" and fit.unknowns[0].value > 15 and misfit(fit).verdict == "failed"
+    assert misfit(fit).remedy.startswith("This is a local optimum: start [unknowns] from ")
+    assert f"stiffness {fit.unknowns[0].value:.5g} -> 8.99" in misfit(fit).remedy

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from simphys.optimize import correlated_covariance, standard_errors, whiteness
+from simphys.optimize import correlated_covariance, correlation, standard_errors, whiteness
 
 TIMES = np.linspace(0, 20, 600)
 DESIGN = np.stack([np.cos(2 * TIMES), np.exp(-TIMES / 8), np.ones_like(TIMES)], axis=1)
@@ -61,3 +61,29 @@ def test_missing_samples_make_no_pairs() -> None:
 def test_few_samples_and_no_residuals_are_not_tested() -> None:
     assert np.isnan(whiteness(np.ones((5, 1)), np.ones((5, 1), bool)).p_value)
     assert np.isnan(whiteness(np.zeros((50, 1)), np.ones((50, 1), bool)).p_value)
+
+
+def test_many_samples_take_another_way_to_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    residuals, there = noise(0, 0.9)[:, None], np.ones((600, 1), bool)
+    there[::7] = False
+    residuals = np.where(there, residuals, 0.0)
+    jacobian = DESIGN[:, None] * there[..., None]
+
+    def compute() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        covariance = correlated_covariance([(jacobian, residuals, there)], np.zeros((0, 3)), np.eye(3))
+        return (*correlation.autocorrelation(residuals, there, 150), covariance)
+
+    direct = compute()
+    monkeypatch.setattr(correlation, "MANY_PRODUCTS", 0)
+    for one, other in zip(direct, compute(), strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12)
+
+
+def test_the_errors_of_very_many_samples_take_no_time_that_is_their_square() -> None:
+    """Noise that never forgets: each of 25,000 lags would take a pass over 100,000 samples."""
+    drift = np.cumsum(np.random.default_rng(0).standard_normal(100_000))[:, None]
+    there = np.ones_like(drift, bool)
+    jacobian = np.ones((100_000, 1, 1))
+    assert correlation.find_bandwidth(drift, there) > 5000
+    found = correlated_covariance([(jacobian, drift, there)], np.zeros((0, 1)), np.eye(1) / 100_000)
+    assert np.isfinite(found).all()

@@ -40,3 +40,10 @@ def test_errors_are_the_scatter_of_fits_to_fresh_noise(kind: RobustKind, outlier
         stated.append(standard.values * sigma / standard.sigma)
     scatter = np.std(found, axis=0)  # with 200 fits good to 5 %
     np.testing.assert_allclose(np.mean(stated, axis=0), scatter, rtol=0.15)
+
+
+@pytest.mark.parametrize("kind", ["huber", "soft_l1", "cauchy", "student_t"])
+def test_a_residual_is_known_from_what_a_loss_makes_of_it(kind: RobustKind) -> None:
+    sizes = np.array([0.0, 1e-3, 0.7, 1.5, 4.0, 30.0])
+    loss = RobustLoss(kind, 1.5)
+    np.testing.assert_allclose(loss.inverse(loss.residual(sizes)[0]), sizes, rtol=1e-9)
