@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from simphys.autograd.errors import InputError
-from simphys.numerics.element import Element
+from simphys.numerics.element import Element, Rule
 from simphys.simulator import Shape
 
 from .program import WHOLE, Op, Value
@@ -49,6 +49,12 @@ def require_fit(op: Op) -> None:
     for use in uses:
         use.require_fit()
         _require_distinct_constants(op, use)
+
+
+def list_rules(op: Op) -> list[Rule]:
+    """List the rules of a user's element functions that a sub-step applies."""
+    uses: list[Use] = op.pattern.list_uses(op)
+    return [rule for use in uses for rule in use.element.rules_of_user()]
 
 
 def _require_lengths(op: Op) -> None:

@@ -9,10 +9,12 @@ import numpy as np
 
 from simphys.autograd import Context, Function, Tensor, runtime
 from simphys.autograd.errors import InputError
+from simphys.numerics.element import Rule
 from simphys.simulator import Array, Model
 from simphys.simulator.arrays import locked
 from simphys.simulator.memo import memo
 
+from .fit import list_rules
 from .launch import Arrays, run_pass
 from .pattern import ELSEWHERE, FIXED, Pattern
 from .program import Op, Value
@@ -89,6 +91,8 @@ class _Applied(NamedTuple):
     op: Op
     arrays: tuple[tuple[str, int, bool], ...]
     """Parameters that take arrays: name, place among the arguments, True if gradients flow to it."""
+    rules: tuple[Rule, ...]
+    """Rules of a user's element functions."""
 
 
 _APPLIED_LIMIT = 100
@@ -107,7 +111,10 @@ def _apply(pattern: Pattern, model: Any, inputs: Sequence[Any]) -> _Applied:
         if len(table) >= _APPLIED_LIMIT:
             table.clear()
         table[key] = applied
-    return table[key]
+    found: _Applied = table[key]
+    for rule in found.rules:
+        rule.require_unchanged()
+    return found
 
 
 def _apply_anew(pattern: Pattern, model: Any, inputs: Sequence[Any]) -> _Applied:
@@ -125,7 +132,8 @@ def _apply_anew(pattern: Pattern, model: Any, inputs: Sequence[Any]) -> _Applied
             raise InputError(pattern.name, f"{source.field} is a Tensor", repr(given), "Pass one.")
         else:
             values[name] = float(given)
-    return _Applied(pattern.bind(model, values), tuple(arrays))
+    op = pattern.bind(model, values)
+    return _Applied(op, tuple(arrays), tuple(list_rules(op)))
 
 
 def _visible(pattern: Pattern, results: Sequence[Any]) -> list[Any]:

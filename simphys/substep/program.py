@@ -9,6 +9,8 @@ from typing import Any, Literal, NamedTuple
 from weakref import ref
 
 from simphys.autograd import Tensor
+from simphys.numerics.element import Rule
+from simphys.numerics.outside import Outside
 from simphys.simulator import Array, Shape
 
 Role = Literal["state", "param", "control", "constant", "local"]
@@ -153,10 +155,18 @@ class Program:
     """Fields of the state that leaves; each is the result of a sub-step, and of one field only."""
     outside: tuple[tuple[Tensor, int], ...] = ()
     """Tensors whose numbers are constants of the program, each with the version that these are of."""
+    names: Outside | None = None
+    """Names that the step takes from outside."""
+    rules: tuple[Rule, ...] = ()
+    """Rules of a user's element functions."""
 
     @property
     def is_current(self) -> bool:
-        """True if nothing was written to the Tensors from outside the step since it was recorded."""
+        """True if the step would be recorded like this again: its names and Tensors from outside are what they were."""
+        if self.names is not None and not self.names.is_same:
+            return False
+        if not all([rule.is_unchanged for rule in self.rules]):
+            return False
         return all([given.version == version for given, version in self.outside])
 
     @property

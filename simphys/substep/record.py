@@ -9,10 +9,12 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
+from simphys.numerics.outside import Outside
 from simphys.simulator import Model
 from simphys.simulator.returned import require_state
 
 from .arithmetic import RULES, copy
+from .fit import list_rules
 from .operation import whole_view
 from .program import Op, Program, Value
 from .trace import NotDeclared, Recording, Symbol
@@ -20,7 +22,7 @@ from .trace import NotDeclared, Recording, Symbol
 
 def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> Program:
     """Record a step of a model. Errors: NotDeclared for a step that is not made of declared sub-steps."""
-    recording = Recording(RULES)
+    recording, names = Recording(RULES), Outside(step)
     _require_names(model, controlled=controlled)
 
     def symbols(record: Any, shapes: Mapping[str, tuple[int, ...]], role: Any) -> tuple[Any, dict[str, Value]]:
@@ -47,7 +49,10 @@ def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> 
         results[name].adjoint_by_component = False
         value.is_flat = results[name].is_flat = value.is_flat or results[name].is_flat
     _require_rows(ops)
-    return Program(ops, state_values, param_values, control, results, recording.tensors())
+    rules = tuple({id(rule): rule for op in ops for rule in list_rules(op)}.values())
+    for rule in rules:  # all of them, now: the adjoint is compiled later than the forward pass
+        rule.require_unchanged()
+    return Program(ops, state_values, param_values, control, results, recording.tensors(), names, rules)
 
 
 def _require_names(model: Model, *, controlled: bool) -> None:

@@ -31,7 +31,7 @@ class Guard(NamedTuple):
     notices: Callable[..., None]
     """The test."""
     arguments: tuple[Any, ...] = ()
-    """Those of the test, but for `tmp_path` and `file`."""
+    """Those of the test, but for `tmp_path`, `file` and `monkeypatch`."""
     also: tuple[Any, str, str] | None = None
     """A second place, of another function, that keeps the same: both are broken."""
     elsewhere: bool = False
@@ -51,10 +51,11 @@ class Guard(NamedTuple):
 
 def run_test(guard: Guard, folder: Path) -> None:
     """Run the test of a guard in a folder."""
-    fixtures = {"tmp_path": folder, "file": folder / "data.txt"}
-    names = [name for name in inspect.signature(guard.notices).parameters if name != "broken"]
-    given = zip([name for name in names if name not in fixtures], guard.arguments, strict=True)
-    guard.notices(**dict(given), **{name: place for name, place in fixtures.items() if name in names})
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        fixtures = {"tmp_path": folder, "file": folder / "data.txt", "monkeypatch": monkeypatch}
+        names = [name for name in inspect.signature(guard.notices).parameters if name != "broken"]
+        given = zip([name for name in names if name not in fixtures], guard.arguments, strict=True)
+        guard.notices(**dict(given), **{name: place for name, place in fixtures.items() if name in names})
 
 
 def is_noticed(guard: Guard, folder: Path) -> bool:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from simphys.autograd.kernels import generated
-from simphys.numerics import dependencies, element, in_python, names, vanishing, writes
+from simphys.numerics import dependencies, element, in_python, names, outside, vanishing, writes
 from simphys.rollout.engine import memory, nested_engine, prologue, record
 from simphys.simulators.billiards import placement
 from simphys.simulators.rigid import value_checks
-from simphys.substep import action, fit, function, lanes, launch, pattern, relation, trace
+from simphys.substep import action, fit, function, lanes, launch, pattern, program, relation, scope, trace
 from simphys.substep.edges import Edges
 from simphys.substep.grid import PerCell
 from simphys.substep.operation import Operation
@@ -21,6 +21,7 @@ from simphys.substep.record import _require_names
 
 from ..numerics import test_reading_of_sources as of_sources
 from ..rollout import test_lanes as of_lanes
+from ..rollout import test_names_from_outside as of_names
 from ..rollout import test_steps_of_users as of_steps
 from ..simulators.billiards import test_model as of_balls
 from ..simulators.rigid import test_value_checks as of_values
@@ -55,6 +56,37 @@ SOURCES = [
     ),
 ]
 STEPS = [
+    Guard(
+        "names from outside a step",
+        program.Program.is_current,
+        "if self.names is not None and not self.names.is_same:",
+        "if False:",
+        of_names.test_a_sub_step_of_another_meaning_is_recorded,
+    ),
+    Guard(
+        "names of functions that a step calls",
+        outside._find_names,
+        "not in LIBRARIES:",
+        "in LIBRARIES:",
+        of_names.test_modes_agree_after_a_number_from_outside_has_changed,
+        ("a number that a function reads",),
+    ),
+    Guard(
+        "captured numbers that change",
+        scope.Scope.function,
+        "if rule.is_of_user:",
+        "if False:",
+        of_names.test_a_captured_number_that_has_changed_is_refused,
+        (of_names.make_captured, "nested", True),
+    ),
+    Guard(
+        "captured numbers that change before a rollout",
+        program.Program.is_current,
+        "if not all([rule.is_unchanged for rule in self.rules]):",
+        "if False:",
+        of_names.test_a_captured_number_that_has_changed_is_refused,
+        (of_names.make_calling, "fused", False),
+    ),
     Guard(
         "fields of parameters alone",
         prologue.split_prologue,

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from benchmarks.fuzz.steps import bodies
-from benchmarks.fuzz.steps.checks import check, compare
+from benchmarks.fuzz.steps.checks import check, compare, reversed_loops
 from benchmarks.fuzz.steps.draws import FAMILIES, TURNS, draw
 from benchmarks.fuzz.steps.world import PARAMS, STATE, World
 from simphys.autograd import runtime
+from simphys.rollout.engine.show import show_kernels
 
 pytestmark = pytest.mark.usefixtures("verified_kernels")
 
@@ -41,6 +42,21 @@ def test_the_form_of_loops_is_chosen_anew_for_each_rollout(monkeypatch: pytest.M
     assert not gathers()
     monkeypatch.setattr(runtime, "parallel", lambda work_us: True)
     assert gathers()
+
+
+@pytest.mark.parametrize("seed", [1, 3], ids=["loops", "several kernels"])
+def test_loops_go_from_the_last_element_to_the_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the test above would compare an order with itself."""
+    monkeypatch.setattr(runtime, "parallel", lambda work_us: True)
+    with reversed_loops():
+        case = draw(seed)
+        control = None if case.control is None else case.control.data
+        engine: Any = case.model.engine(
+            case.params.arrays(), control, batch=1, needs=frozenset(), deterministic=False, tangents=None
+        )
+        text = show_kernels(engine)
+    assert text.count("for back in range(") == text.count("1 - back") > 0
+    assert "for y in range(" not in text
 
 
 def test_draws_hold_all_kinds_of_steps() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -14,7 +14,10 @@ from simphys.autograd.errors import InputError
 from simphys.autograd.proof.gradcheck import GradcheckError, dot_product_test, gradcheck
 from simphys.diagnose.check.case import Case, gradients
 from simphys.rollout import BlowUp, rollout
-from simphys.rollout.engine import plan
+from simphys.rollout.engine import kernels, plan, shared_loops
+from simphys.substep import pieces
+from simphys.substep.schedule import Group
+from simphys.substep.text import launch_lines
 
 from .draws import draw
 from .world import Array
@@ -34,9 +37,13 @@ def _faults(seed: int) -> Iterator[str]:
     case = draw(seed)
     stored = evaluate(case)
     yield compare("in one launch", stored, expected)
-    with ExitStack() as changed:
-        changed.enter_context(patch.object(runtime, "parallel", lambda work_us: True))
-        yield compare("in a launch each step", evaluate(case, deterministic=False), expected)
+    with patch.object(runtime, "parallel", lambda work_us: True):
+        if seed % 2:
+            yield compare("in a launch each step", evaluate(case, deterministic=False), expected)
+        else:
+            with reversed_loops():
+                found = evaluate(draw(seed), deterministic=False)
+            yield compare("in a launch each step, from the last element to the first", found, expected)
     if seed % 4 == 1:
         yield compare("step by step", evaluate(case, mode="step"), expected)
     if stored is not None:
@@ -46,6 +53,24 @@ def _faults(seed: int) -> Iterator[str]:
             yield compare("in several launches", evaluate(draw(seed)), expected)
     if expected is not None:
         yield check_derivatives(case)
+
+
+@contextmanager
+def reversed_loops() -> Iterator[None]:
+    """Write loops that may be parallel from the last element to the first."""
+    with ExitStack() as patches:
+        for module in (kernels, shared_loops, pieces):
+            patches.enter_context(patch.object(module, "launch_lines", _write_reversed))
+        yield
+
+
+def _write_reversed(group: Group, *args: Any, **options: Any) -> list[str]:
+    """Write a loop that may be parallel from its end: results differ where one element takes what another one makes."""
+    config, head, *body = launch_lines(group, *args, **{**options, "parallel": False})
+    if group.in_order:
+        return [config, head, *body]
+    total = head.removeprefix("for y in range(").removesuffix("):")
+    return [config, f"for back in range({total}):", f"    y = {total} - 1 - back", *body]
 
 
 def evaluate(case: Case, **options: Any) -> Values | None:
