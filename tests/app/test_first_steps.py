@@ -175,3 +175,12 @@ def test_a_warning_of_the_command_is_one_line_without_code(monkeypatch: pytest.M
     with pytest.raises(SystemExit):
         main()
     assert warnings.formatwarning("it changes nothing", UserWarning, "scene.py", 3) == "warning: it changes nothing\n"
+
+
+def test_a_fit_that_is_interrupted_after_its_search_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*arguments: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("simphys.app.workflow.identify", interrupt)
+    result = simphys("optimize", str(SCENES / "mass_spring" / "air_track.toml"))
+    assert result.exit_code == 130 and "--resume continues" in result.stderr

@@ -49,6 +49,8 @@ def optimize(
         late.report.print_identification(stop.identification)
         message = f"The evaluations so far are recorded in {folder}: --resume continues. {KEEP_SEGMENTS}"
         leave(stop, message, 130)
+    except KeyboardInterrupt as stop:  # before the first evaluation, or after the last one
+        leave(stop, f"Interrupted. What there is of the fit is recorded in {folder}: --resume continues.", 130)
     pictures = late.plot.all_figures(fit.recording, folder)
     if with_report:
         pictures.append(late.page.write_report(fit.recording))
