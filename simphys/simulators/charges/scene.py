@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from simphys.scenefile.section import Fields, Key, Positive, Problem, Section, Simulator
+from simphys.simulators.charges.markers import ChargeMarkers
 from simphys.simulators.charges.model import Charges
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
@@ -61,7 +62,8 @@ def build_fields(config: Any) -> Fields:
         "coupling": np.array(material.coupling),
         "softening": np.array(material.softening),
     }
-    return Fields(params=params, state={"position": position, "velocity": velocity}, nodes=n)
+    state = {"position": position, "velocity": velocity}
+    return Fields(params=params, state=state, nodes=n, markers=ChargeMarkers(*position.shape))
 
 
 def build_model(config: Any) -> Charges:

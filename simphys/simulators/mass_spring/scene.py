@@ -10,6 +10,7 @@ from pydantic import Field
 from simphys.nn import Controller
 from simphys.scenefile.section import Count, Fields, Index, Indices, NonNegative, Positive, Section, Simulator, rows_of
 from simphys.simulators.mass_spring.lattice import lattice_face, lattice_positions, lattice_springs
+from simphys.simulators.mass_spring.markers import SpringMarkers
 from simphys.simulators.mass_spring.model import MassSpring
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
@@ -189,6 +190,7 @@ def build_fields(config: Any) -> Fields:
         state={"position": np.concatenate([own, points]), "velocity": velocity},
         nodes=nodes,
         channels=channels,
+        markers=SpringMarkers(len(velocity), dim, ends, np.zeros(len(velocity), bool), not geometry.actuators),
     )
 
 
