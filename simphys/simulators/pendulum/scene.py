@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.section import NOTHING, Fields, NonNegative, Positive, Problem, Section, Simulator
+from simphys.scenefile.section import NOTHING, Fields, Key, NonNegative, Positive, Problem, Section, Simulator
 from simphys.simulators.pendulum.chain import Chain
 from simphys.simulators.pendulum.chain.markers import ChainMarkers
 from simphys.simulators.pendulum.spherical import Spherical
@@ -22,12 +22,15 @@ class PendulumSimulator(Simulator):
     """Options of the simulator.
 
     kind: a chain of links in the plane, or one spherical pendulum. integrator: rk4, of order 4; or variational, of
-    order 2, whose energy error stays bounded for all times without damping and torques.
+    order 2, whose energy error stays bounded for all times without damping and torques. drive: what the control of a
+    chain means: torques in its "joints" [N m], one each, or the acceleration of its "pivot", the first joint [m/s^2]:
+    across and against the direction of the angle 0. Markers are then places relative to the pivot; with rk4 only.
     """
 
     name: Literal["pendulum"]
     kind: Literal["chain", "spherical"] = "chain"
     integrator: Literal["rk4", "variational"] = "rk4"
+    drive: Literal["joints", "pivot"] = "joints"
 
 
 class GeometrySection(Section):
@@ -125,7 +128,8 @@ def build_fields(config: Any) -> Fields:
         name: np.zeros(n) if given is None else np.array(given, dtype=float)
         for name, given in (("angle", state.angle), ("rate", state.rate))
     }
-    return Fields(params=params, state=start, channels=n, markers=ChainMarkers(n))
+    moves = config.simulator.drive == "pivot"
+    return Fields(params=params, state=start, channels=2 if moves else n, markers=ChainMarkers(n, moves))
 
 
 def build_model(config: Any) -> Chain | Spherical:
@@ -133,7 +137,8 @@ def build_model(config: Any) -> Chain | Spherical:
     dt, integrator = config.time.dt, config.simulator.integrator
     if config.simulator.kind == "spherical":
         return Spherical(dt, integrator)
-    return Chain(np.size(config.geometry.length), dt, integrator, _has_friction(config))
+    moves = config.simulator.drive == "pivot"
+    return Chain(np.size(config.geometry.length), dt, integrator, _has_friction(config), moves)
 
 
 def _has_friction(config: Any) -> bool:
@@ -151,9 +156,11 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     state: StateSection | None = sections.get("state")
     if simulator is None:
         return []
-    if simulator.kind == "spherical":
-        return list(_check_spherical(geometry, material, environment, state))
     found: list[Problem] = []
+    if simulator.drive == "pivot":
+        found += _check_pivot(simulator, sections)
+    if simulator.kind == "spherical":
+        return [*found, *_check_spherical(geometry, material, environment, state)]
     if environment is not None and isinstance(environment.gravity, list):
         constraint, remedy = "a chain takes a number", "Give a number, and a tilt for its direction."
         found.append(
@@ -180,6 +187,30 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
                         )
                     )
     return found
+
+
+def _check_pivot(simulator: PendulumSimulator, sections: Mapping[str, Any]) -> Iterator[Problem]:
+    """Check that a pivot that moves is that of a chain under rk4, and that nothing sees its motion."""
+    key: Key = ("simulator", "drive")
+    if simulator.kind == "spherical":
+        remedy = "Give a chain, or drop drive."
+        yield Problem(key=key, constraint="belongs to a chain", found=simulator.drive, remedy=remedy)
+    elif simulator.integrator != "rk4":
+        constraint, remedy = "a pivot moves under rk4 only", 'Set simulator.integrator = "rk4".'
+        yield Problem(key=key, constraint=constraint, found=simulator.integrator, remedy=remedy)
+    if "control" in sections and sections["control"] is None:
+        constraint, remedy = "a pivot moves as a control says", "Add [control] with two channels, or drop drive."
+        yield Problem(key=key, constraint=constraint, found=NOTHING, remedy=remedy)
+    recordings: list[tuple[Key, Any]] = [(("observations",), sections.get("observations"))]
+    for place, one in enumerate(sections.get("experiments") or []):
+        recordings.append((("experiments", place, "observations"), one.observations))
+    for where, seen in recordings:
+        for place, channel in enumerate(getattr(seen, "channels", None) or []):
+            if channel.field == "acceleration":
+                constraint = "an accelerometer feels the motion of the pivot, which its channel leaves out"
+                remedy = "Drop the channel, or measure angles, rates or markers relative to the pivot."
+                key = (*where, "channels", place, "field")
+                yield Problem(key=key, constraint=constraint, found=channel.field, remedy=remedy)
 
 
 def _find_massless(material: MaterialSection, links: int) -> Iterator[Problem]:

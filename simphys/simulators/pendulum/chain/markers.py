@@ -21,6 +21,8 @@ class ChainMarkers(Markers):
     """Places on n links; the default is the end of a link, which moves if its length is unknown."""
 
     nodes: int
+    moving_pivot: bool = False
+    """True if places are relative to a pivot that moves, in whose frame no energy is known."""
     dim = 2
 
     @property
@@ -50,7 +52,7 @@ class ChainMarkers(Markers):
 
     @property
     def energies(self) -> tuple[str, ...]:
-        return ENERGIES
+        return () if self.moving_pivot else ENERGIES
 
     def kinetic_energy(self, params: Any, state: Whole) -> Tensor:
         found: Any = 0.0
