@@ -175,7 +175,7 @@ def _list_candidates(part: Any) -> list[tuple[Channel, float]]:
     seen, found = part.observations, []
     taken = {(channel.field, channel.component) for channel in seen.channels}
     fixed: Any = getattr(part.model, "pinned", None)
-    for field in dict.fromkeys(channel.field for channel in seen.channels if not channel.marks):
+    for field in dict.fromkeys(channel.field for channel in seen.channels if not channel.is_derived):
         alike = [place for place, channel in enumerate(seen.channels) if channel.field == field]
         weights = seen.weights[:, alike]
         sigma = float(np.median(weights[weights > 0] ** -0.5)) if (weights > 0).any() else 1.0

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from simphys.scenefile.body_names import NODES, BodyNames
 from simphys.scenefile.fit_sections import component_index
 from simphys.scenefile.section import DERIVED
 from simphys.simulator import Markers
+from simphys.simulator.markers import ENERGIES
 
 AXIS_NAMES = "xyz"
 
@@ -85,6 +88,8 @@ class Channel:
     """Further components that it needs, of the node's vector and of that to which it is compared."""
     marks: tuple[Mark, ...] = ()
     """The place that it sees if its field is no field of the state, and that to which it is compared."""
+    energy: tuple[Need, ...] = ()
+    """All components of the state if its field is an energy."""
     dim: int = 1
     """Number of components of the node's vector that it sees."""
     point: tuple[float, ...] | None = None
@@ -99,6 +104,11 @@ class Channel:
     """Standard error of the logarithm of an estimated correlation time, inf before; None: it is not estimated."""
 
     @property
+    def is_derived(self) -> bool:
+        """True if it sees no field of the state, but what follows from some, and from parameters."""
+        return bool(self.marks or self.energy)
+
+    @property
     def has_memory(self) -> bool:
         """True if its noise is alike in neighbouring samples."""
         return self.correlation_time is not None or self.correlation_error is not None
@@ -106,6 +116,8 @@ class Channel:
     @property
     def needs(self) -> tuple[Need, ...]:
         """All components that it needs."""
+        if self.energy:
+            return self.energy
         if self.marks:
             return tuple([need for mark in self.marks for need in mark.needs])
         return tuple([Need(self.field, index) for index in (self.component, *self.others)])
@@ -119,6 +131,11 @@ def make_channel(
     names: BodyNames = NODES,
 ) -> Channel:
     """Make a channel of a section that fits the state; label: the name of its column, if it has one."""
+    if section.field in ENERGIES:
+        needs = [Need(field, index) for field, shape in shapes.items() for index in np.ndindex(*shape)]
+        label = label or section.field.replace("_", " ")
+        own = {"energy": tuple(needs), **_read_memory(section)}
+        return Channel(label, section.field, (), section.unit, **own)
     is_derived = section.field in DERIVED
     where = _name_place(section)
     shape = (markers.nodes, markers.dim) if is_derived and markers else shapes[section.field]

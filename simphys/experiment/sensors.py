@@ -2,10 +2,11 @@
 
     y = gain g(x(t - delay)) + offset
 
-with g the component itself, a distance |a - b|, an angle atan2(d_1, d_0) of d = a - b, or a pixel of a camera
-(cameras.py). Angles are compared modulo a period: y is moved by whole periods to where it is nearest to the measured
-value. Vectors are those of the state, positions of places on bodies (simulator/markers.py), or what an accelerometer
-measures there, f = R^T ((v(t + dt/2) - v(t - dt/2)) / dt - gravity), with R the orientation of the body.
+with g the component itself, a distance |a - b|, an angle atan2(d_1, d_0) of d = a - b, a pixel of a camera
+(cameras.py), or an energy of all bodies. Angles are compared modulo a period: y is moved by whole periods to where it
+is nearest to the measured value. Vectors are those of the state, positions of places on bodies (simulator/markers.py),
+or what an accelerometer measures there, f = R^T ((v(t + dt/2) - v(t - dt/2)) / dt - gravity), with R the orientation of
+the body.
 
 A delayed channel is interpolated linearly between steps, and extrapolated before the start:
 
@@ -14,6 +15,7 @@ A delayed channel is interpolated linearly between steps, and extrapolated befor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +26,7 @@ from simphys.autograd import Context, Function, Tensor, ops, tensor
 from simphys.scenefile import ObservationsSection, sensor_arrays
 from simphys.scenefile.section import DERIVED
 from simphys.simulator import Markers, Record
-from simphys.simulator.markers import Vector
+from simphys.simulator.markers import ENERGIES, Vector
 
 from .cameras import see_orthographic, see_pinhole
 from .channels import OF_TWO, Channel, Mark
@@ -105,7 +107,7 @@ def is_plain(config: Any) -> bool:
         return True
     named = [*config.unknowns.values(), *config.values.values()]
     plain = [
-        each.kind == "component" and each.field not in DERIVED and each.gain == 1 and not each.offset
+        each.kind == "component" and each.field not in (*DERIVED, *ENERGIES) and each.gain == 1 and not each.offset
         for each in section.channels
     ]
     return (
@@ -120,7 +122,7 @@ def shows_component(setup: Any, place: int) -> bool:
     """Return True if a channel shows a component of the state as it is, with the present values."""
     sensor, channel = setup.sensor, setup.observations.channels[place]
     numbers = [getattr(sensor, f"channel_{name}").data[place] for name in ("gain", "offset", "delay")]
-    is_component = channel.kind == "component" and not channel.marks
+    is_component = channel.kind == "component" and not channel.is_derived
     return bool(is_component and channel.modulo is None and numbers == [1.0, 0.0, 0.0])
 
 
@@ -227,7 +229,9 @@ def show(setup: Any, raw: Tensor) -> Tensor:
     shown, begin = [], 0
     for place, channel in enumerate(seen.channels):
         end = begin + len(channel.needs)
-        value = _see(channel, sensor, _list_vectors(channel, setup, raw[:, begin:end]))
+        value = _see_energy(channel, setup, raw[:, begin:end]) if channel.energy else None
+        if value is None:
+            value = _see(channel, sensor, _list_vectors(channel, setup, raw[:, begin:end]))
         value = value * sensor.channel_gain[place] + sensor.channel_offset[place]
         if channel.modulo is not None:
             turns = np.round((value.data - seen.values[:, place]) / channel.modulo)
@@ -235,6 +239,17 @@ def show(setup: Any, raw: Tensor) -> Tensor:
         shown.append(value)
         begin = end
     return ops.stack(shown, axis=1)
+
+
+def _see_energy(channel: Channel, setup: Any, raw: Tensor) -> Tensor:
+    """Compute an energy [N] of all components of the state [N, R]."""
+    state, begin = {}, 0
+    for name, shape in setup.model.state_shapes().items():
+        end = begin + math.prod(shape)
+        state[name] = ops.reshape(raw[:, begin:end], (raw.shape[0], *shape))
+        begin = end
+    found: Tensor = setup.model.describe_markers().energy(setup.params, channel.field, state)
+    return found
 
 
 def _list_vectors(channel: Channel, setup: Any, raw: Tensor) -> list[Vector]:

@@ -159,7 +159,8 @@ class ChannelSection(Section):
     the "distance" to the node `to` or to a `point` [m], by default the origin (of a velocity: the speed); the "angle"
     of that way in the plane [rad]; or a "pixel" of observations.camera, of axis 0 or 1. Besides fields of the
     state, field may be a "marker", the position of a `place` on a body or link [m], in its frame, or its
-    "acceleration" less gravity, which is what an accelerometer mounted there measures, along the body's axes. The
+    "acceleration" less gravity, which is what an accelerometer mounted there measures, along the body's axes; or the
+    "kinetic_energy", the "potential_energy" or the "energy" of all bodies together [J], which has no node. The
     column shows gain [unit of the column / unit of the field] times that, plus offset [unit of the column], and is late
     by delay [s]; these may be unknown, as channel_gain, channel_offset and channel_delay. modulo [unit of the column]:
     the period of an angle; "angle" has one anyway. correlation_time [s] of the noise, which then forgets exponentially;
@@ -168,7 +169,7 @@ class ChannelSection(Section):
 
     column: Column
     field: str
-    node: Index | list[Index]
+    node: Index | list[Index] = []
     axis: Index = 0
     place: list[float] | None = None
     kind: Literal["component", "difference", "sum", "distance", "angle", "pixel"] = "component"

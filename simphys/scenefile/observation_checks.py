@@ -12,6 +12,7 @@ from simphys.scenefile.loss_sections import LossSection
 from simphys.scenefile.section import DERIVED, NOTHING, Fields, Key, Problem, Words
 from simphys.scenefile.shared import check_index
 from simphys.scenefile.validate import did_you_mean
+from simphys.simulator.markers import ENERGIES
 
 
 def check_observations(observations: ObservationsSection) -> Iterator[Problem]:
@@ -96,9 +97,19 @@ def check_seen(observations: ObservationsSection, fields: Fields) -> Iterator[Pr
         key: Key = ("observations", "channels", position)
         shape = fields.seen_shape(channel.field)
         if shape is None:
-            yield unknown_field((*key, "field"), channel.field, fields, also=DERIVED if fields.places() else ())
+            places = fields.places()
+            also = (*DERIVED, *places.energies) if places else ()
+            yield unknown_field((*key, "field"), channel.field, fields, also=also)
             continue
         yield from _check_place(key, channel, fields)
+        if channel.field in ENERGIES:
+            yield from _check_energy(key, channel)
+            continue
+        if channel.node == [] and shape:
+            yield Problem(
+                key=(*key, "node"), constraint="is missing", found=NOTHING, remedy="Name a node by its index."
+            )
+            continue
         if channel.kind in ("difference", "sum"):
             yield from _check_pair(key, channel, shape)
             continue
@@ -133,6 +144,16 @@ def _check_place(key: Key, channel: ChannelSection, fields: Fields) -> Iterator[
         plural = "" if sizes == "1" else "s"
         constraint = f"must be {sizes} coordinate{plural} in the frame of the body or link [m]"
         yield Problem((*key, "place"), constraint, place, f"Give a list of {sizes}.")
+
+
+def _check_energy(key: Key, channel: ChannelSection) -> Iterator[Problem]:
+    """Check a channel that sees an energy of all bodies together."""
+    if channel.kind != "component":
+        constraint, remedy = "an energy is a number, of all bodies together", "Drop kind."
+        yield Problem(key=(*key, "kind"), constraint=constraint, found=channel.kind, remedy=remedy)
+    if channel.node != []:
+        constraint, remedy = "an energy is that of all bodies together", "Drop node."
+        yield Problem(key=(*key, "node"), constraint=constraint, found=channel.node, remedy=remedy)
 
 
 def _check_pair(key: Key, channel: ChannelSection, shape: tuple[int, ...]) -> Iterator[Problem]:

@@ -111,6 +111,8 @@ class Fields:
         if name in self.state:
             return self.moving_shape(name)
         markers = self.places()
+        if markers is not None and name in markers.energies:
+            return ()
         return (markers.nodes, markers.dim) if name in DERIVED and markers is not None else None
 
     def places(self) -> Markers | None:

@@ -1,8 +1,8 @@
 """Markers: places on bodies or links, whose positions and velocities follow from the state.
 
-A camera sees a dot on a link, an accelerometer is screwed to a body. A simulator says how such a place moves; its
-functions are made of operations on Tensors, which bring their adjoints and tangents. Values are Tensors [N] along time,
-vectors lists of these.
+A camera sees a dot on a link, an accelerometer is screwed to a body. A simulator says how such a place moves, and which
+energies its bodies have; its functions are made of operations on Tensors, which bring their adjoints and tangents.
+Values are Tensors [N] along time, vectors lists of these. Energies take whole fields, [N, *shape].
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ Place = tuple[float, ...] | None
 """Coordinates of a place in the frame of its body [m]; None for the default one."""
 Values = Mapping[str, Sequence[Tensor]]
 """Components of fields of the state, in the order in which a marker needs them."""
+Whole = Mapping[str, Tensor]
+"""Fields of the state along time, [N, *shape]."""
+ENERGIES = (KINETIC, POTENTIAL, TOTAL) = ("kinetic_energy", "potential_energy", "energy")
+"""Names of what channels see of all bodies together."""
 Needs = tuple[tuple[str, tuple[int, ...]], ...]
 """Fields of the state, and the indices of components in them."""
 
@@ -37,6 +41,26 @@ class Markers(ABC):
     def place_sizes(self) -> tuple[int, ...]:
         """Numbers of coordinates that a place may have; none if it is always the body's own position."""
         return ()
+
+    @property
+    def energies(self) -> tuple[str, ...]:
+        """Names of the energies that the simulator knows, of ENERGIES."""
+        return ()
+
+    def energy(self, params: Any, name: str, state: Whole) -> Tensor:
+        """Compute an energy of all bodies together [J], [N]."""
+        assert name in self.energies, "checked on loading the scene"
+        parts = {KINETIC: (self.kinetic_energy,), POTENTIAL: (self.potential_energy,)}
+        first, *others = [part(params, state) for part in parts.get(name, (self.kinetic_energy, self.potential_energy))]
+        return first + others[0] if others else first
+
+    def kinetic_energy(self, params: Any, state: Whole) -> Tensor:
+        """Compute the energy of the motion of all bodies [J], [N]."""
+        raise NotImplementedError(f"{type(self).__name__} has no kinetic energy")
+
+    def potential_energy(self, params: Any, state: Whole) -> Tensor:
+        """Compute the energy of all forces that have a potential [J], [N]."""
+        raise NotImplementedError(f"{type(self).__name__} has no potential energy")
 
     @abstractmethod
     def needs(self, node: int, *, moving: bool = False) -> Needs:

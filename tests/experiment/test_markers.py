@@ -226,22 +226,23 @@ def test_the_derivatives_of_all_channels_are_right(tables: Any, place: Any, fiel
 
 
 def test_the_derivatives_of_places_in_space_are_right() -> None:
-    """By pose and velocities of the body; those of motions in space are proven elsewhere."""
-    markers, place, centre = RigidMarkers(1, 3), (0.2, -0.1, 0.3), np.array([0.02, 0.01, -0.03])
-    params = SimpleNamespace(centre_of_mass=tensor(centre[None]))
+    """By pose, velocities and centre of mass of the body; those of motions in space are proven elsewhere."""
+    markers, place = RigidMarkers(1, 3), (0.2, -0.1, 0.3)
 
-    def places(state: Tensor) -> Tensor:
+    def places(state: Tensor, centre: Tensor) -> Tensor:
+        params = SimpleNamespace(centre_of_mass=centre)
         every = {name: [state[first + i] for i in range(size)] for name, first, size in ROWS}
         moved = markers.velocity(params, 0, place, every)
         return ops.stack([*markers.position(params, 0, place, every), *moved, *markers.turn_into(every, moved)])
 
     state = tensor(np.random.default_rng(8).normal(size=(13, 2)), requires_grad=True)
-    assert gradcheck(places, (state,))
+    centre = tensor([[0.05, 0.1, -0.2]], requires_grad=True)
+    assert gradcheck(places, (state, centre))
     x, q, v, w = (state.data[first : first + size, 0] for _, first, size in ROWS)
-    rotated = Rotation.from_quat(q[[1, 2, 3, 0]])
-    moved = v + np.cross(w, rotated.apply(place - centre))
-    expected = [x + rotated.apply(place - centre), moved, rotated.inv().apply(moved)]
-    np.testing.assert_allclose(places(state).data[:, 0], np.concatenate(expected), rtol=1e-12)
+    rotated, arm = Rotation.from_quat(q[[1, 2, 3, 0]]), np.array(place) - centre.data[0]
+    moved = v + np.cross(w, rotated.apply(arm))
+    expected = [x + rotated.apply(arm), moved, rotated.inv().apply(moved)]
+    np.testing.assert_allclose(places(state, centre).data[:, 0], np.concatenate(expected), rtol=1e-12)
 
 
 def test_a_quaternion_of_any_length_turns() -> None:

@@ -24,9 +24,9 @@ def part(package: ModuleType, name: str) -> Any:
     return importlib.import_module(f"{package.__name__}.{name}")
 
 
-terms, loads, pairs, moments, acceleration, momentum, midpoint, friction = (
+terms, loads, pairs, moments, acceleration, momentum, midpoint, friction, shake = (
     part(chain, name)
-    for name in ("terms", "loads", "pairs", "moments", "acceleration", "momentum", "midpoint", "friction")
+    for name in ("terms", "loads", "pairs", "moments", "acceleration", "momentum", "midpoint", "friction", "shake")
 )
 
 EACH = 2
@@ -101,6 +101,11 @@ def with_friction(module: Any) -> None:
     check(lambda *x: module.BrakedRate.apply(model, *x, 0.02, math.nan), *given)
 
 
+def with_shaking(module: Any) -> None:
+    model, _, state = chains.chain(3)
+    check(functools.partial(module.Shake.apply, model), state.angle, chains.numbers(3), chains.numbers(2))
+
+
 def with_dry_friction(module: Any) -> None:
     model, params, state = chains.chain(3, friction=True)
     own = {"F": "dry_friction", "w": "transition_rate", "u": "rate"}
@@ -140,6 +145,7 @@ OF_CHAIN = [
     sweep_of(midpoint, (*RULES, "find_rate_jacobian"), with_midpoint),
     sweep_of(friction, (*RULES, "find_brake_jacobian"), with_friction),
     sweep_of(dry_friction, RULES, with_dry_friction),
+    sweep_of(shake, RULES, with_shaking),
 ]
 
 

@@ -37,7 +37,7 @@ def check_sensor(scene: Scene, trajectory: Trajectory, *, seed: int) -> Iterator
     seen = scene.observations
     if scene.sensor is None or not isinstance(seen, Observations):
         return
-    parts = ["sensor", *["params"] * any(channel.marks for channel in seen.channels)]
+    parts = ["sensor", *["params"] * any(channel.is_derived for channel in seen.channels)]
     leaves = _list_leaves(scene, parts)
 
     def loss_of(values: dict[Leaf, Tensor]) -> Tensor:

@@ -15,6 +15,8 @@ from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
 from simphys.simulator.model_checks import require_counts, require_dimensions
 from simphys.simulator.physical import require_positive
 
+from .markers import ChargeMarkers
+
 
 @dataclass(frozen=True)
 class Params(Record):
@@ -76,6 +78,9 @@ class Charges(Model):
 
     def control_shape(self) -> Shape | None:
         return (self.dim,)
+
+    def describe_markers(self) -> ChargeMarkers:
+        return ChargeMarkers(self.bodies, self.dim)
 
     def describe_bodies(self, params: Arrays) -> Bodies:
         return Bodies(pinned=np.zeros(self.bodies, dtype=bool), own=self.bodies)

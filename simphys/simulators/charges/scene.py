@@ -12,6 +12,7 @@ from simphys.scenefile.section import Fields, Positive, Problem, Section, Simula
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import check_length, check_rows
 
+from .markers import ChargeMarkers
 from .model import Charges
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
@@ -87,7 +88,8 @@ class ChargesConfig(Config):
             "position": np.array(position, float),
             "velocity": np.array(velocity or np.zeros_like(position), float),
         }
-        return Fields(params=params, state=start, nodes=n)
+        markers = ChargeMarkers(*start["position"].shape)
+        return Fields(params=params, state=start, nodes=n, markers=markers)
 
     def build_model(self) -> Charges:
         position = self.geometry.position

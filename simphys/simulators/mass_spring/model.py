@@ -19,6 +19,8 @@ from simphys.simulator import Arrays, Bodies, Model, Record, Shape
 from simphys.simulator.model_checks import read_indices, read_whole_numbers, require_counts, require_dimensions
 from simphys.simulator.physical import require_positive
 
+from .markers import SpringMarkers
+
 
 @dataclass(frozen=True)
 class Params(Record):
@@ -173,6 +175,9 @@ class MassSpring(Model):
         if self.controller is not None:
             return (self.controller.waves,)
         return (self.actuators,) if self.actuators else None
+
+    def describe_markers(self) -> SpringMarkers:
+        return SpringMarkers(self.nodes, self.dim, self.ends, self.pinned, not self.actuators)
 
     def describe_bodies(self, params: Arrays) -> Bodies:
         """Nodes, with the springs as links; the fixed points of anchors do not count as the scene's own."""

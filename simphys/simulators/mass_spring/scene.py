@@ -14,6 +14,7 @@ from simphys.simulator import Array
 
 from . import scene_checks
 from .lattice import lattice_face
+from .markers import SpringMarkers
 from .model import MassSpring
 from .sections import (
     ControllerSection,
@@ -80,7 +81,9 @@ class MassSpringConfig(Config):
             channels = controller.waves
         points = np.array([anchor.point for anchor in anchors], dtype=float).reshape(-1, dim)
         state = {"position": np.concatenate([own, points]), "velocity": velocity}
-        return Fields(params=params, state=state, nodes=nodes, channels=channels or None)
+        pinned = np.zeros(len(velocity), bool)
+        markers = SpringMarkers(len(velocity), dim, ends, pinned, conservative=not self.geometry.actuators)
+        return Fields(params=params, state=state, nodes=nodes, channels=channels or None, markers=markers)
 
     def build_model(self) -> MassSpring:
         """Build the model; anchors are pinned nodes and springs, after the scene's own."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.section import NOTHING, Fields, NonNegative, Positive, Problem, Section, Simulator
+from simphys.scenefile.section import NOTHING, Fields, Key, NonNegative, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import check_length
 
@@ -26,12 +26,15 @@ class PendulumSimulator(Simulator):
     """Options of the simulator.
 
     kind: a chain of links in the plane, or one spherical pendulum. integrator: rk4, of order 4; or variational, of
-    order 2, whose energy error stays bounded for all times without damping and torques.
+    order 2, whose energy error stays bounded for all times without damping and torques. drive: what the control of a
+    chain means: torques in its "joints" [N m], one each, or the acceleration of its "pivot", the first joint [m/s^2]:
+    across and against the direction of the angle 0. Markers are then places relative to the pivot; with rk4 only.
     """
 
     name: Literal["pendulum"]
     kind: Literal["chain", "spherical"] = "chain"
     integrator: Literal["rk4", "variational"] = "rk4"
+    drive: Literal["joints", "pivot"] = "joints"
 
 
 class GeometrySection(Section):
@@ -115,11 +118,18 @@ class PendulumConfig(Config):
         unknown = {each.parameter for each in self.unknowns.values()}
         return any([name in unknown or getattr(self.material, name) is not None for name in FRICTION])
 
+    @property
+    def moves(self) -> bool:
+        """True if a control moves the pivot."""
+        return self.simulator.drive == "pivot"
+
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
         simulator = sections.get("simulator")
         others = [sections.get(name) for name in ("geometry", "material", "environment", "state")]
         if simulator is not None:
+            if simulator.drive == "pivot":
+                yield from _check_pivot(simulator, sections)
             yield from (_check_spherical if simulator.kind == "spherical" else _check_chain)(*others)
 
     def build_fields(self) -> Fields:
@@ -146,13 +156,13 @@ class PendulumConfig(Config):
             given = getattr(self.material, name)
             params[name] = np.full(n, usual if given is None else given, dtype=float)
         start = {name: np.full(n, getattr(self.state, name) or 0.0, dtype=float) for name in ("angle", "rate")}
-        return Fields(params=params, state=start, channels=n, markers=ChainMarkers(n))
+        return Fields(params=params, state=start, channels=2 if self.moves else n, markers=ChainMarkers(n, self.moves))
 
     def build_model(self) -> Chain | Spherical:
         dt, integrator = self.time.dt, self.simulator.integrator
         if self.simulator.kind == "spherical":
             return Spherical(dt, integrator)
-        return Chain(np.size(self.geometry.length), dt, integrator, self.has_friction)
+        return Chain(np.size(self.geometry.length), dt, integrator, self.has_friction, self.moves)
 
     def completed(self, state: Any, design: Any = None, params: Any = None) -> Any:
         """Keep an unknown start on the sphere."""
@@ -160,6 +170,27 @@ class PendulumConfig(Config):
             return state
         direction, rate = ProjectToSphere.apply(self.build_model(), *state.tensors())
         return state.replace(direction=direction, rate=rate)
+
+
+def _check_pivot(simulator: PendulumSimulator, sections: Mapping[str, Any]) -> Iterator[Problem]:
+    """Check that a pivot that moves is that of a chain under rk4, and that nothing sees its motion."""
+    key: Key = ("simulator", "drive")
+    if simulator.kind == "spherical":
+        yield Problem(key, "belongs to a chain", simulator.drive, "Give a chain, or drop drive.")
+    elif simulator.integrator != "rk4":
+        yield Problem(key, "a pivot moves under rk4 only", simulator.integrator, 'Set simulator.integrator = "rk4".')
+    if "control" in sections and sections["control"] is None:
+        constraint, remedy = "a pivot moves as a control says", "Add [control] with two channels, or drop drive."
+        yield Problem(key, constraint, NOTHING, remedy)
+    recordings: list[tuple[Key, Any]] = [(("observations",), sections.get("observations"))]
+    for place, one in enumerate(sections.get("experiments") or []):
+        recordings.append((("experiments", place, "observations"), one.observations))
+    for where, seen in recordings:
+        for place, channel in enumerate(getattr(seen, "channels", None) or []):
+            if channel.field == "acceleration":
+                constraint = "an accelerometer feels the motion of the pivot, which its channel leaves out"
+                remedy = "Drop the channel, or measure angles, rates or markers relative to the pivot."
+                yield Problem((*where, "channels", place, "field"), constraint, channel.field, remedy)
 
 
 def _check_chain(

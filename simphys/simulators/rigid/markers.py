@@ -13,8 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from simphys.autograd import ops
-from simphys.simulator.markers import Markers, Needs, Place, Values, Vector, list_components
+from simphys.autograd import Tensor, ops
+from simphys.simulator.markers import ENERGIES, KINETIC, Markers, Needs, Place, Values, Vector, Whole, list_components
+
+from .joints.joint import WORLD, Spring
+
+LEAST = 1e-300
+"""Least square of the length of a spring: its root has a derivative, of 0."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,11 @@ class RigidMarkers(Markers):
 
     nodes: int
     dim: int
+    free: tuple[int, ...] | None = None
+    """Bodies that move; None: all."""
+    springs: tuple[Spring, ...] = ()
+    conservative: bool = True
+    """False if contacts store energy, of which nothing is known here."""
 
     @property
     def place_sizes(self) -> tuple[int, ...]:
@@ -48,6 +58,51 @@ class RigidMarkers(Markers):
         spin = list(state["angular_velocity"])
         swept = [-(spin[0] * arm[1]), spin[0] * arm[0]] if self.dim == 2 else cross(spin, arm)
         return [centre + part for centre, part in zip(state["velocity"], swept, strict=True)]
+
+    @property
+    def energies(self) -> tuple[str, ...]:
+        return ENERGIES if self.conservative else (KINETIC,)
+
+    def kinetic_energy(self, params: Any, state: Whole) -> Tensor:
+        """Compute m v^2 / 2 + w.(A w) / 2 of all bodies that move."""
+        v, w, q = state["velocity"], state["angular_velocity"], state["orientation"]
+        spin = [w[:, :, k] for k in range(w.shape[2])]
+        if self.dim == 3:
+            spin = turn([q[:, :, 0], *[-q[:, :, k] for k in (1, 2, 3)]], spin)
+        J = [params.inertia[:, k] for k in range(params.inertia.shape[1])]
+        turned = sum([J[k] * each * each for k, each in enumerate(spin)][1:], J[0] * spin[0] * spin[0])
+        for k, (i, j) in enumerate(((1, 2), (0, 2), (0, 1)) if len(J) == 6 else ()):
+            turned = turned + 2.0 * J[3 + k] * spin[i] * spin[j]
+        every = params.mass * ops.sum(v * v, axis=2) + turned
+        found: Tensor = 0.5 * ops.sum(every[:, self._moving], axis=1)
+        return found
+
+    def potential_energy(self, params: Any, state: Whole) -> Tensor:
+        """Compute -m g.x of all bodies that move, from the origin, and k (d - L)^2 / 2 of all springs."""
+        x = state["position"]
+        weights = params.mass * ops.sum(x * params.gravity, axis=2)
+        found: Tensor = -ops.sum(weights[:, self._moving], axis=1)
+        for number, spring in enumerate(self.springs):
+            ends = [
+                self._locate(params, state, body, anchor)
+                for body, anchor in ((spring.a, spring.anchor_a), (spring.b, spring.anchor_b))
+            ]
+            squares = [(one - other) * (one - other) for one, other in zip(*ends, strict=True)]
+            stretch = ops.sqrt(sum(squares[1:], squares[0]) + LEAST) - params.spring_length[number]
+            found = found + 0.5 * params.spring_stiffness[number] * stretch * stretch
+        return found
+
+    @property
+    def _moving(self) -> list[int]:
+        return list(range(self.nodes) if self.free is None else self.free)
+
+    def _locate(self, params: Any, state: Whole, body: int, anchor: tuple[float, ...]) -> Vector:
+        """Compute where the end of a spring is, on a body or in the world."""
+        if body == WORLD:
+            return list(anchor)
+        x, q = state["position"], state["orientation"]
+        arm = turn([q[:, body, k] for k in range(q.shape[2])], self._from_centre(params, body, anchor))
+        return [x[:, body, k] + each for k, each in enumerate(arm)]
 
     def _from_centre(self, params: Any, node: int, place: Vector | tuple[float, ...]) -> Vector:
         """Return a place counted from the centre of mass."""

@@ -313,7 +313,8 @@ class RigidBodies(Model):
         return Bodies(pinned=np.isin(np.arange(self.bodies), self.fixed), own=self.bodies)
 
     def describe_markers(self) -> RigidMarkers:
-        return RigidMarkers(self.bodies, self.dim)
+        moving = tuple([body for body in range(self.bodies) if body not in self.fixed])
+        return RigidMarkers(self.bodies, self.dim, moving, self.springs, self.law == IMPULSE)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         """Name the fastest body, and the likely reason why the step is too long."""

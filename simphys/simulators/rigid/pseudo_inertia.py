@@ -32,7 +32,7 @@ DIAGONAL = {1: 1, 6: 3}
 
 @dataclass(frozen=True)
 class Gyration(Record):
-    """How far from its centre of mass the matter of each body lies."""
+    """Roots of the second moments of the matter of each body."""
 
     gyration: Tensor
     """Upper triangular root A of the second moments per mass [m], [n, 6]; in the plane the radius of gyration, [n, 1].

@@ -137,7 +137,7 @@ def build_fields(config: Any) -> Fields:
         design=(start_joints(joints) if started else {}) | _gyrations(config, masses),
         nodes=n,
         channels=channels or None,
-        markers=RigidMarkers(n, dim),
+        markers=RigidMarkers(n, dim, conservative=config.simulator.law == "impulse"),
     )
 
 

@@ -2,6 +2,8 @@
 
 With e_i = (sin a_i, -cos a_i) along link i, t_i = (cos a_i, sin a_i) across it, d e_i / dt = w_i t_i:
 
+Energies are those of the motion of the centres of mass and about them, and of gravity; that of the first joint is 0.
+
     p = sum_{j<i} l_j e_j + s e_i + c t_i,      dp/dt = sum_{j<i} l_j w_j t_j + s w_i t_i - c w_i e_i
 """
 
@@ -10,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from simphys.autograd import ops
-from simphys.simulator.markers import Markers, Needs, Place, Values, Vector
+from simphys.autograd import Tensor, ops
+from simphys.simulator.markers import ENERGIES, Markers, Needs, Place, Values, Vector, Whole
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,8 @@ class ChainMarkers(Markers):
     """Places on n links; the default is the end of a link, which moves if its length is unknown."""
 
     nodes: int
+    moving_pivot: bool = False
+    """True if places are relative to a pivot that moves, in whose frame no energy is known."""
     dim = 2
 
     @property
@@ -45,6 +49,36 @@ class ChainMarkers(Markers):
             turned = [cosine * along - sine * across, sine * along + cosine * across]
             found = [total + rate * each for total, each in zip(found, turned, strict=True)]
         return found
+
+    @property
+    def energies(self) -> tuple[str, ...]:
+        return () if self.moving_pivot else ENERGIES
+
+    def kinetic_energy(self, params: Any, state: Whole) -> Tensor:
+        found: Any = 0.0
+        x, y = 0.0, 0.0  # velocity of the upper joint
+        for link in range(self.nodes):
+            angle, rate = state["angle"][:, link], state["rate"][:, link]
+            across, along = rate * ops.cos(angle), rate * ops.sin(angle)
+            arm = params.length[link] * params.centre[link]
+            v_x, v_y = x + across * arm, y + along * arm
+            moved = params.mass[link] * (v_x * v_x + v_y * v_y)
+            found = found + 0.5 * (moved + params.inertia[link] * (rate * rate))
+            x, y = x + across * params.length[link], y + along * params.length[link]
+        total: Tensor = found
+        return total
+
+    def potential_energy(self, params: Any, state: Whole) -> Tensor:
+        """Compute the weight of all links times their height above the first joint."""
+        found: Any = 0.0
+        height: Any = 0.0  # of the upper joint, against gravity
+        for link in range(self.nodes):
+            rise = -ops.cos(state["angle"][:, link] - params.tilt)
+            arm = params.length[link] * params.centre[link]
+            found = found + params.gravity * params.mass[link] * (height + rise * arm)
+            height = height + rise * params.length[link]
+        total: Tensor = found
+        return total
 
     def turn_into(self, state: Values, vector: Vector) -> Vector:
         """Return the components along a link, away from its upper joint, and across it."""

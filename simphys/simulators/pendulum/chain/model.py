@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from simphys.autograd import Tensor, tensor
-from simphys.autograd.errors import UnphysicalValue
+from simphys.autograd.errors import InputError, UnphysicalValue
 from simphys.simulator import Array, Arrays, Model, Record, Shape
 from simphys.simulator.model_checks import require_counts
 from simphys.simulator.physical import require_positive
@@ -83,6 +83,11 @@ class Chain(Model):
     bounded for all times without damping and motors."""
     friction: bool = False
     """True for dry friction in joints and drag of the air, which take time in each step."""
+    moving_pivot: bool = False
+    """True if the control of a step is the acceleration of the first joint [m/s^2], [2], in place of torques.
+
+    It is that across and against the direction of the angle 0. Places are then relative to that joint. With rk4 only.
+    """
 
     Params, State = Params, State
     units: ClassVar[Mapping[str, str]] = {"angle": "rad", "rate": "rad/s"}
@@ -91,6 +96,8 @@ class Chain(Model):
     def __post_init__(self) -> None:
         require_counts(self, links=1)
         require_integrator("Chain.integrator", self.integrator)
+        if self.moving_pivot and self.integrator != "rk4":
+            raise InputError("Chain.integrator", "rk4 where the pivot moves", self.integrator, 'Choose "rk4".')
 
     def param_shapes(self) -> Mapping[str, Shape]:
         n = self.links
@@ -105,10 +112,10 @@ class Chain(Model):
         return {"angle": (self.links,), "rate": (self.links,)}
 
     def control_shape(self) -> Shape | None:
-        return (self.links,)
+        return (2,) if self.moving_pivot else (self.links,)
 
     def describe_markers(self) -> ChainMarkers:
-        return ChainMarkers(self.links)
+        return ChainMarkers(self.links, self.moving_pivot)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         """Compare the time step with the fastest motion of the chain."""

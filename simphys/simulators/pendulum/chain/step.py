@@ -14,12 +14,17 @@ from .midpoint import MidpointRate
 from .model import Chain, Params, State
 from .moments import Moments
 from .momentum import Momentum, Rate
+from .shake import Shake
 
 
 def step(model: Chain, params: Params, state: State, torque: Tensor | None = None) -> State:
-    """Advance `state` by one time step of the model's integrator, under motor torques [n] [N m] if there are any."""
+    """Advance `state` by one time step of the model's integrator, under motor torques [n] [N m] if there are any.
+
+    If the pivot moves, its acceleration [2] [m/s^2] takes the place of the torques.
+    """
     angle, rate, h = state.angle, state.rate, model.dt
-    if torque is None:
+    acceleration = torque if model.moving_pivot else None
+    if torque is None or model.moving_pivot:
         torque = make_zeros(model.links)
     inertia = params.length, *Moments.apply(model, params.length, params.mass, params.centre, params.inertia)
     friction = params.dry_friction, params.transition_rate, params.drag
@@ -30,6 +35,8 @@ def step(model: Chain, params: Params, state: State, torque: Tensor | None = Non
             load = TurnJoints.apply(model, rate, torque, params.damping)
             if model.friction:
                 load = load + SlowDown.apply(model, rate, *friction)
+            if acceleration is not None:
+                load = load + Shake.apply(model, angle, inertia[1], acceleration)
             return rate, Acceleration.apply(model, angle, rate, load, *inertia, *gravity)
 
         return State(*rk4(slopes, angle, rate, h))

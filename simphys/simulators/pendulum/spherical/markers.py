@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from simphys.simulator.markers import Markers, Needs, Place, Values, Vector
+from simphys.autograd import Tensor, ops
+from simphys.simulator.markers import ENERGIES, Markers, Needs, Place, Values, Vector, Whole
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,20 @@ class SphericalMarkers(Markers):
     @property
     def place_sizes(self) -> tuple[int, ...]:
         return (1,)
+
+    @property
+    def energies(self) -> tuple[str, ...]:
+        return ENERGIES
+
+    def kinetic_energy(self, params: Any, state: Whole) -> Tensor:
+        swept = params.length * params.length * ops.sum(state["rate"] * state["rate"], axis=1)
+        found: Tensor = 0.5 * params.mass * swept
+        return found
+
+    def potential_energy(self, params: Any, state: Whole) -> Tensor:
+        """Compute the weight times the height above the support."""
+        found: Tensor = -(params.mass * params.length * ops.sum(state["direction"] * params.gravity, axis=1))
+        return found
 
     def needs(self, node: int, *, moving: bool = False) -> Needs:
         fields = ("direction", "rate") if moving else ("direction",)
