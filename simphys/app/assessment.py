@@ -224,7 +224,7 @@ def _hold_out(
     theta = search(part.with_start(fit.result.theta)).theta
     residuals, jacobian = part.residuals(theta), part.jacobian(theta)
     standard = optimize.standard_errors(jacobian, residuals)
-    found = predict_holdout(part, theta, standard.covariance, standard.sigma)
+    found = predict_holdout(part, theta, standard.covariance, (standard.sigma, standard.freedom))
     return [] if found is None else [judge_holdout(found)]
 
 

@@ -2,7 +2,8 @@
 
 With the covariance S = s^2 I + J C J^T of their residuals, from noise s and values with the covariance C, the sum of
 their squares has the mean tr S and the variance 2 tr S^2: it is distributed like tr S / nu times chi^2 of
-nu = (tr S)^2 / tr S^2 degrees of freedom. Source: Satterthwaite 1946.
+nu = (tr S)^2 / tr S^2 degrees of freedom. Source: Satterthwaite 1946. As s is found from the residuals of the fit, with
+the degrees of freedom mu of those, the ratio of both is distributed like F of nu and mu degrees of freedom.
 """
 
 from __future__ import annotations
@@ -38,14 +39,22 @@ class Holdout:
     """RMSE / sigma that the noise of the fit and the errors of its values lead one to expect."""
     freedom: float
     """Degrees of freedom nu: misfit^2 / expected^2 is distributed like chi^2 / nu. Few uncertain values lower it."""
+    noise_freedom: float = np.inf
+    """Degrees of freedom mu of the noise, as the fit tells it."""
 
 
-def predict_holdout(objective: SceneObjective[Any], theta: Array, covariance: Array, noise: float) -> Holdout | None:
-    """Compare held-out samples with their prediction at theta; None if the scene holds none out.
+def predict_holdout(
+    objective: SceneObjective[Any], theta: Array, covariance: Array, noise: tuple[float, int]
+) -> Holdout | None:
+    """Compare held-out samples with their prediction at theta; None if the scene holds none out, or noise is not known.
 
-    `noise`: RMSE / sigma of the fit; covariance [p, p] of theta. Errors: optimize.FailedTrial.
+    `noise`: RMSE / sigma of the fit, and its degrees of freedom; covariance [p, p] of theta. Errors:
+    optimize.FailedTrial.
     """
-    if not any(part.observations is not None and held_out(part.observations) for part in objective.scene.parts):
+    sigma, noise_freedom = noise
+    if not np.isfinite(sigma) or not any(
+        part.observations is not None and held_out(part.observations) for part in objective.scene.parts
+    ):
         return None
     unseen = SceneObjective(map_measurements(objective.scene, held_out_only), objective.unknowns)
     split = split_residuals(unseen.scene, unseen.residuals(theta), unseen.jacobian(theta))
@@ -53,19 +62,21 @@ def predict_holdout(objective: SceneObjective[Any], theta: Array, covariance: Ar
     jacobian = np.concatenate([each.jacobian[each.there] for each in split.series])
     misfit = float(np.sqrt(np.mean(residuals**2)))
     spread = np.nan_to_num(covariance) @ (jacobian.T @ jacobian)  # of the same traces as J C J^T
-    white, own = residuals.size * noise**2, float(np.trace(spread))
-    squares = white * noise**2 + 2 * noise**2 * own + float(np.trace(spread @ spread))
+    white, own = residuals.size * sigma**2, float(np.trace(spread))
+    squares = white * sigma**2 + 2 * sigma**2 * own + float(np.trace(spread @ spread))
     freedom = (white + own) ** 2 / squares if squares > 0 else np.inf
-    return Holdout(residuals.size, misfit, float(np.sqrt((white + own) / residuals.size)), freedom)
+    return Holdout(residuals.size, misfit, float(np.sqrt((white + own) / residuals.size)), freedom, noise_freedom)
 
 
 def judge_holdout(found: Holdout) -> Criterion:
     """Judge the prediction of held-out samples."""
-    from scipy.stats import chi2
+    from scipy.stats import chi2, f
 
     exact = 0.0 if found.misfit == 0 else np.inf
     ratio = found.misfit / found.expected if found.expected > 0 else exact
-    by_chance = np.isfinite(found.freedom) and chi2.sf(found.freedom * ratio**2, found.freedom) > LEAST_P
+    few = np.isfinite(found.noise_freedom)
+    chance = f(found.freedom, found.noise_freedom) if few else chi2(found.freedom, scale=1 / found.freedom)
+    by_chance = np.isfinite(found.freedom) and chance.sf(ratio**2) > LEAST_P
     verdict = "passed" if by_chance else grade(ratio, doubtful=LIMITS[0], failed=LIMITS[1])
     words = (
         f"RMSE / sigma {found.misfit:.3g} of {found.samples} held-out samples, where {found.expected:.3g} is expected"

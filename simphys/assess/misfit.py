@@ -95,16 +95,13 @@ def chi_square_per_freedom(uncertainty: Uncertainty) -> float:
     return uncertainty.standard.sigma**2
 
 
-def count_freedom(uncertainty: Uncertainty) -> int:
-    """Count the degrees of freedom that are left to the residuals, as standard errors count them."""
-    counted = (uncertainty.residuals != 0) | (uncertainty.jacobian != 0).any(axis=1)
-    return int(np.count_nonzero(counted)) - int(np.count_nonzero(~(uncertainty.at_lower | uncertainty.at_upper)))
-
-
 def list_misfits(scene: Setup, uncertainty: Uncertainty) -> Iterator[ChannelMisfit]:
     """Measure the residuals of each channel, of each experiment; those of a robust loss as they are without it."""
     loss = robust_loss(scene.config.loss)
-    freedom, sought = count_freedom(uncertainty), int(np.count_nonzero(~(uncertainty.at_lower | uncertainty.at_upper)))
+    freedom, sought = (
+        uncertainty.standard.freedom,
+        int(np.count_nonzero(~(uncertainty.at_lower | uncertainty.at_upper))),
+    )
     left = max(freedom, 0) / max(freedom + sought, 1)
     for label, series, columns in list_channels(uncertainty.series):
         there = series.there[:, columns]
@@ -212,7 +209,7 @@ def exceeds_noise(scene: Setup, uncertainty: Uncertainty, memory: float) -> bool
     if not sigma_is_stated(scene):
         return False
     square = min(memory**2, 0.99)
-    freedom = count_freedom(uncertainty) * (1 - square) / (1 + square)
+    freedom = uncertainty.standard.freedom * (1 - square) / (1 + square)
     if robust_loss(scene.config.loss) is not None:
         median = max([each.median for each in list_misfits(scene, uncertainty)])
         return (median - 1) * np.sqrt(max(freedom, 0)) > CLEAR * MEDIAN_SCATTER
@@ -223,7 +220,7 @@ def judge_freedom(uncertainty: Uncertainty) -> Iterator[Criterion]:
     """Doubt errors that rest on so few samples that intervals are far wider than twice the errors; else nothing."""
     from scipy.stats import norm, t
 
-    freedom = count_freedom(uncertainty)
+    freedom = uncertainty.standard.freedom
     if freedom < 1:
         return
     times = float(t.ppf(0.975, freedom))

@@ -124,7 +124,7 @@ def estimate_uncertainty(objective: SceneObjective[Any], theta: Array) -> Uncert
         at_lower=at_lower,
         at_upper=at_upper,
         series=split.series,
-        holdout=predict_holdout(objective, theta, robust, standard.sigma),
+        holdout=predict_holdout(objective, theta, robust, (standard.sigma, standard.freedom)),
     )
 
 

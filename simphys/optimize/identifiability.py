@@ -95,6 +95,8 @@ class StandardErrors:
     """Reason why a value is NaN [p], else empty."""
     spread: np.ndarray
     """(J^T J)^-1 of the unknowns with a standard error [p, p], zero elsewhere; times sigma^2 it is the covariance."""
+    freedom: int = 0
+    """Degrees of freedom: residuals that count, less unknowns that no bound holds."""
     condition: float = np.nan
     """Condition number of the Jacobian with columns of length one, of the unknowns that no bound holds."""
 
@@ -133,7 +135,7 @@ def standard_errors(jacobian: np.ndarray, residuals: np.ndarray, *, active: np.n
         values[free] = np.where(known, sigma * np.linalg.norm(spread, axis=1), np.nan)
         largest, least = report.singular_values[0], report.singular_values[-1]
         condition = float(largest / least) if least > 0 else np.inf
-    return StandardErrors(values, sigma, tuple(str(note) for note in notes), inverse, condition)
+    return StandardErrors(values, sigma, tuple(str(note) for note in notes), inverse, freedom, condition)
 
 
 def mark_unknown(covariance: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -202,3 +202,12 @@ def test_the_command_prints_a_page_and_takes_a_run(tmp_path: Path) -> None:
     assert again.config.title == "A mass on a spring"
     with pytest.raises(InputError, match="the scene of a run takes no overrides"):
         load_scene_or_run(tmp_path / "run_assessed", ("time.dt=1",))
+
+
+def test_samples_too_few_to_hold_some_out_are_doubtful_but_do_not_fail(tmp_path: Path) -> None:
+    """Of 4 samples, 3 are left for 3 unknowns: they predict nothing, and tell no noise."""
+    oscillator(tmp_path / "seen.txt")
+    np.savetxt(tmp_path / "few.txt", np.loadtxt(tmp_path / "seen.txt")[[0, 30, 60, 90]])
+    scene = oscillator(tmp_path / "seen.txt", observations={"file": str(tmp_path / "few.txt")})
+    judged = assess(scene, folder=tmp_path / "assessed", seconds=1)
+    assert judged.verdict == "doubtful" and "holdout" not in [each.name for each in judged.criteria]

@@ -76,6 +76,15 @@ def test_a_factor_counts_unless_it_is_chance(freedom: float, misfit: float, verd
     assert judge_holdout(Holdout(100, misfit, 1.0, freedom)).verdict == verdict
 
 
+def test_a_noise_that_few_residuals_tell_makes_more_misfits_chance() -> None:
+    """The RMSE of 100 samples over that of one residual is beyond 30 once in 38 draws, over that of 100 never."""
+    random = np.random.default_rng(0).standard_normal((20_000, 101))
+    ratios = np.sqrt(np.mean(random[:, 1:] ** 2, axis=1)) / np.abs(random[:, 0])
+    assert np.mean(ratios > 30) == pytest.approx(0.0266, abs=0.005)
+    verdicts = [judge_holdout(Holdout(100, 30.0, 1.0, 100.0, freedom)).verdict for freedom in (1, 100, np.inf)]
+    assert verdicts == ["passed", "failed", "failed"]
+
+
 @pytest.mark.parametrize(("noise", "size"), [(1.0, 0.0), (0.01, 1.0), (0.5, 0.3)])
 def test_misfits_are_distributed_as_their_degrees_of_freedom_say(
     noise: float, size: float, monkeypatch: pytest.MonkeyPatch
@@ -99,6 +108,7 @@ def predict_for(jacobian: Any, covariance: Any, noise: float, monkeypatch: pytes
     monkeypatch.setattr(holdout, "map_measurements", lambda *given: None)
     monkeypatch.setattr(holdout, "SceneObjective", lambda *given: unseen)
     monkeypatch.setattr(holdout, "split_residuals", lambda *given: SimpleNamespace(series=[seen]))
-    found = predict_holdout(objective, np.zeros(2), covariance, noise)
+    found = predict_holdout(objective, np.zeros(2), covariance, (noise, 1000))
+    assert predict_holdout(objective, np.zeros(2), covariance, (np.nan, 0)) is None  # no more samples than unknowns
     assert found is not None
     return found
