@@ -49,7 +49,7 @@ def test_the_derivatives_of_shaking_are_right() -> None:
 def tables(folder: Path, **changes: Any) -> dict[str, Any]:
     """A pendulum on a hand, whose acceleration and whose angle were recorded."""
     time = np.arange(0, 301) / 100
-    random = np.random.default_rng(1)
+    random = np.random.default_rng(2)
     angle = exact(time) + 2e-3 * random.standard_normal(301)
     np.savetxt(folder / "hand.csv", np.column_stack([time, angle, acceleration(time) / GRAVITY]), delimiter=",")
     channel = {"column": 1, "field": "angle", "node": 0, "unit": "rad", "sigma": 2e-3}
@@ -96,8 +96,9 @@ def test_length_damping_and_the_gain_of_the_sensor_are_found(tmp_path: Path) -> 
     objective = scene.objective()
     assert gradcheck(objective.loss_tensor, (tensor(objective.start + 0.02, requires_grad=True),), mode="projected")
     fit = simphys.identify(scene)
+    assert fit.verdict == "passed"
     for row, true in zip(fit.unknowns, [LENGTH, DAMPING, 0.4, GRAVITY], strict=True):
-        assert abs(row.value - true) < 4 * row.standard_error < 0.05 * true, row
+        assert abs(row.value - true) < 3 * row.standard_error < 0.05 * true, row
 
 
 def test_a_broken_adjoint_of_shaking_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

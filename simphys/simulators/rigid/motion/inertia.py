@@ -18,7 +18,7 @@ tangent is
 A full tensor J, six numbers (xx, yy, zz, yz, xz, xy), takes the place of diag(J) where principal axes are not those of
 the frame. Its products, its inverse and their adjoints are those of the symmetric matrix, and
 
-    adj_J: v g^T + g v^T without its half, of y = J v      adj_theta = R ((J w_b) x g_b - w_b x (J g_b))
+    adj_J = (v g^T + g v^T) / 2, of y = J v                 adj_theta = R ((J w_b) x g_b - w_b x (J g_b))
     adj_J = -J^-1 adj_(J^-1) J^-1                           d(J^-1) = -J^-1 dJ J^-1
 
 as six numbers, off the diagonal twice the entry of the matrix. Other products of vectors in the body frame are
