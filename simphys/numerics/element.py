@@ -36,7 +36,7 @@ from simphys.autograd.kernels.runtime import ti
 from .dependencies import find_dependencies
 from .linear import find_linear
 from .names import find_undefined, list_called
-from .outside import Outside
+from .outside import Outside, is_of_user
 from .shapes import Shape, find_shapes
 from .vanishing import find_vanishing
 from .writes import Written, find_written
@@ -76,28 +76,9 @@ class Rule:
                 raise _refuse(self, f"it returns {_describe(shape)} for {name}", _describe(found))
 
     @cached_property
-    def is_of_user(self) -> bool:
-        """True for a function of no module of this package, whose names stand for the same at any time."""
-        return inspect.unwrap(self.func).__module__.partition(".")[0] != "simphys"
-
-    @cached_property
-    def _outside(self) -> Outside:
-        return Outside(self.func)
-
-    @property
-    def is_unchanged(self) -> bool:
-        """True if the names that it captures stand for what they stood for when it was first used."""
-        return self._outside.is_same
-
-    def require_unchanged(self) -> None:
-        """Raise InputError if a name that it captures stands for something else: compiled rules keep what it was."""
-        if changed := self._outside.find_change():
-            name, value, before = changed
-            constraint = f"what an element function captures, such as {name}, stays as it was at its first use"
-            found = f"{name} = {value!r}, before {before!r}"
-            remedy = f"Pass {name} to the sub-step, under `constant`, or define the functions and the sub-step again."
-            code = inspect.unwrap(self.func).__code__
-            raise InputError(f"{code.co_filename}:{code.co_firstlineno}, {self.name}", constraint, found, remedy)
+    def outside(self) -> Outside | None:
+        """Names that it captures, with what they stood for at its first use; None for a function of this package."""
+        return Outside(self.func, self.name) if is_of_user(self.func) else None
 
     def require_names(self) -> None:
         """Raise InputError for a name, in it or in an element function that it calls, that stands for nothing."""
@@ -148,9 +129,10 @@ class Element:
         self.adjoint: Rule | None = None
         self.tangent: Rule | None = None
 
-    def rules_of_user(self) -> list[Rule]:
-        """List its rules, but for those of this package."""
-        return [rule for rule in (self.forward, self.adjoint, self.tangent) if rule is not None and rule.is_of_user]
+    def list_outside(self) -> list[Outside]:
+        """List the names that its rules capture."""
+        rules = [rule for rule in (self.forward, self.adjoint, self.tangent) if rule is not None]
+        return [rule.outside for rule in rules if rule.outside is not None]
 
     def add_adjoint(self, function: Callable[..., Any]) -> Any:
         """Give the element its adjoint (a decorator). Errors: InputError for parameters that do not fit."""

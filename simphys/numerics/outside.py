@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from simphys.autograd.errors import InputError
+
 LIBRARIES = sys.stdlib_module_names | {"numpy", "quadrants", "scipy", "simphys", "taichi"}
 """Packages whose names stand for the same at any time."""
 MOST = 1000
@@ -30,13 +32,26 @@ Place = tuple[dict[str, Any] | CellType, str]
 class Outside:
     """Names that a function, and functions that it calls by name, take from outside, with what these stand for now."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], name: str = "") -> None:
+        self._name, self._code = name, getattr(_plain_function(function), "__code__", None)
         self._seen = [(place, _keep(value)) for place, value in _find_names(function)]
 
     @property
     def is_same(self) -> bool:
         """True if all names stand for what they stood for."""
         return self.find_change() is None
+
+    def require_same(self) -> None:
+        """Raise InputError if a name that a compiled function captures stands for something else.
+
+        Of what is compiled, one part would have the new value, and what was compiled before has the old one.
+        """
+        if changed := self.find_change():
+            captured, value, before = changed
+            constraint = f"what a compiled function captures, such as {captured}, stays as it was at its first use"
+            remedy = f"Pass {captured} to the sub-step, as a constant, or define functions and sub-step again."
+            place = f"{self._code.co_filename}:{self._code.co_firstlineno}, " if self._code else ""
+            raise InputError(f"{place}{self._name}", constraint, f"{captured} = {value!r}, before {before!r}", remedy)
 
     def find_change(self) -> tuple[str, Any, Any] | None:
         """Return the first name that stands for something else now: the name, that, and what it stood for."""
@@ -45,6 +60,11 @@ class Outside:
             if value is not kept and not _equal(value, kept):
                 return place[1], value, kept
         return None
+
+
+def is_of_user(function: Any) -> bool:
+    """True for a function of no module of this package, whose names stand for the same at any time."""
+    return _package(_plain_function(function)) != "simphys"
 
 
 def _find_names(function: Any) -> Iterator[tuple[Place, Any]]:

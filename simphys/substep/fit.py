@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from simphys.autograd.errors import InputError
-from simphys.numerics.element import Element, Rule
+from simphys.numerics.element import Element
+from simphys.numerics.outside import Outside
 from simphys.simulator import Shape
 
 from .program import WHOLE, Op, Value
@@ -51,10 +52,11 @@ def require_fit(op: Op) -> None:
         _require_distinct_constants(op, use)
 
 
-def list_rules(op: Op) -> list[Rule]:
-    """List the rules of a user's element functions that a sub-step applies."""
+def list_outside(op: Op) -> list[Outside]:
+    """List the names that the compiled functions of a sub-step capture."""
     uses: list[Use] = op.pattern.list_uses(op)
-    return [rule for use in uses for rule in use.element.rules_of_user()]
+    own: Outside | None = op.pattern.outside
+    return [outside for use in uses for outside in use.element.list_outside()] + ([] if own is None else [own])
 
 
 def _require_lengths(op: Op) -> None:

@@ -9,12 +9,12 @@ import numpy as np
 
 from simphys.autograd import Context, Function, Tensor, runtime
 from simphys.autograd.errors import InputError
-from simphys.numerics.element import Rule
+from simphys.numerics.outside import Outside
 from simphys.simulator import Array, Model
 from simphys.simulator.arrays import locked
 from simphys.simulator.memo import memo
 
-from .fit import list_rules
+from .fit import list_outside
 from .launch import Arrays, run_pass
 from .pattern import ELSEWHERE, FIXED, Pattern
 from .program import Op, Value
@@ -91,8 +91,8 @@ class _Applied(NamedTuple):
     op: Op
     arrays: tuple[tuple[str, int, bool], ...]
     """Parameters that take arrays: name, place among the arguments, True if gradients flow to it."""
-    rules: tuple[Rule, ...]
-    """Rules of a user's element functions."""
+    captured: tuple[Outside, ...]
+    """Names that the compiled functions capture."""
 
 
 _APPLIED_LIMIT = 100
@@ -112,8 +112,8 @@ def _apply(pattern: Pattern, model: Any, inputs: Sequence[Any]) -> _Applied:
             table.clear()
         table[key] = applied
     found: _Applied = table[key]
-    for rule in found.rules:
-        rule.require_unchanged()
+    for outside in found.captured:
+        outside.require_same()
     return found
 
 
@@ -133,7 +133,7 @@ def _apply_anew(pattern: Pattern, model: Any, inputs: Sequence[Any]) -> _Applied
         else:
             values[name] = float(given)
     op = pattern.bind(model, values)
-    return _Applied(op, tuple(arrays), tuple(list_rules(op)))
+    return _Applied(op, tuple(arrays), tuple(list_outside(op)))
 
 
 def _visible(pattern: Pattern, results: Sequence[Any]) -> list[Any]:

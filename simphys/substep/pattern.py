@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from simphys.autograd.errors import InputError, MissingJvp
 from simphys.numerics.element import Element, Rule, element_of
+from simphys.numerics.outside import Outside
 from simphys.simulator import Shape
 
 from .action import Access, Site, Slot, zero_element
@@ -114,6 +115,9 @@ class Pattern(ABC):
     """For an input, another one that is the result wherever the first is zero."""
     unread: Mapping[str, tuple[str, str]] = MappingProxyType({})
     """For an input, another one that has no effect wherever the first is zero, and a third one to take in its place."""
+
+    outside: Outside | None = None
+    """Names that functions which are no element functions capture."""
 
     is_complex = False
     """True if it takes long to compile: engines then have one kernel for all choices of wanted gradients."""

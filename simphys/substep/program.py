@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 from weakref import ref
 
 from simphys.autograd import Tensor
-from simphys.numerics.element import Rule
 from simphys.numerics.outside import Outside
 from simphys.simulator import Array, Shape
 
@@ -157,15 +156,15 @@ class Program:
     """Tensors whose numbers are constants of the program, each with the version that these are of."""
     names: Outside | None = None
     """Names that the step takes from outside."""
-    rules: tuple[Rule, ...] = ()
-    """Rules of a user's element functions."""
+    captured: tuple[Outside, ...] = ()
+    """Names that the compiled functions capture."""
 
     @property
     def is_current(self) -> bool:
         """True if the step would be recorded like this again: its names and Tensors from outside are what they were."""
         if self.names is not None and not self.names.is_same:
             return False
-        if not all([rule.is_unchanged for rule in self.rules]):
+        if not all([captured.is_same for captured in self.captured]):
             return False
         return all([given.version == version for given, version in self.outside])
 

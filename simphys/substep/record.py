@@ -14,7 +14,7 @@ from simphys.simulator import Model
 from simphys.simulator.returned import require_state
 
 from .arithmetic import RULES, copy
-from .fit import list_rules
+from .fit import list_outside
 from .operation import whole_view
 from .program import Op, Program, Value
 from .trace import NotDeclared, Recording, Symbol
@@ -49,10 +49,10 @@ def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> 
         results[name].adjoint_by_component = False
         value.is_flat = results[name].is_flat = value.is_flat or results[name].is_flat
     _require_rows(ops)
-    rules = tuple({id(rule): rule for op in ops for rule in list_rules(op)}.values())
-    for rule in rules:  # all of them, now: the adjoint is compiled later than the forward pass
-        rule.require_unchanged()
-    return Program(ops, state_values, param_values, control, results, recording.tensors(), names, rules)
+    captured = tuple(dict.fromkeys([outside for op in ops for outside in list_outside(op)]))
+    for outside in captured:
+        outside.require_same()
+    return Program(ops, state_values, param_values, control, results, recording.tensors(), names, captured)
 
 
 def _require_names(model: Model, *, controlled: bool) -> None:

@@ -24,6 +24,7 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
+from simphys.numerics.outside import Outside, is_of_user
 from simphys.simulator import Shape
 
 from .action import Access, Action, Site, Slot
@@ -133,6 +134,8 @@ class Routine(Pattern):
         return sum([int(np.prod(op.extra.shapes[name])) for name in self._all_names])
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
+        if self.outside is None and is_of_user(self._functions):  # all names of its module are known by now
+            self.outside = Outside(self._functions, self.name)
         shapes = self._setting.shapes(model)
         self._require(self._all_names, shapes, "has a shape", "Add it to the shapes.")
         for name in self._arrays.given:
@@ -245,6 +248,8 @@ class Routine(Pattern):
         writes = {slot: access for slot, access in writes.items() if slot.value.size}
 
         def emit(site: Site) -> None:
+            if self.outside is not None:
+                self.outside.require_same()
             for slot in cleared or []:
                 write_zeros(site, slot)
             stand_in = next(iter({**reads, **writes}))

@@ -82,8 +82,8 @@ class Scope:
 
     def function(self, rule: Rule) -> str:
         """Name of a rule of an element function."""
-        if rule.is_of_user:
-            rule.require_unchanged()
+        if rule.outside is not None:
+            rule.outside.require_same()
         name = f"fn_{rule.name}"  # arrays may have the same names
         while self.functions.setdefault(name, rule.func) is not rule.func:
             name += "_"

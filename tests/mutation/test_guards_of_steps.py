@@ -74,7 +74,7 @@ STEPS = [
     Guard(
         "captured numbers that change",
         scope.Scope.function,
-        "if rule.is_of_user:",
+        "if rule.outside is not None:",
         "if False:",
         of_names.test_a_captured_number_that_has_changed_is_refused,
         (of_names.make_captured, "nested", True),
@@ -82,7 +82,7 @@ STEPS = [
     Guard(
         "captured numbers that change before a rollout",
         program.Program.is_current,
-        "if not all([rule.is_unchanged for rule in self.rules]):",
+        "if not all([captured.is_same for captured in self.captured]):",
         "if False:",
         of_names.test_a_captured_number_that_has_changed_is_refused,
         (of_names.make_calling, "fused", False),

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import pytest
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.errors import InputError
+from simphys.autograd.kernels.runtime import ti
 from simphys.rollout import rollout
 from simphys.rollout.engine import engine_of, record
 from simphys.simulator import Model, Record, Shape
-from simphys.substep import element, per_element
+from simphys.substep import Fields, Setting, element, per_element, routine
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,30 @@ def make_calling() -> Any:
     return per_element(gain, over="nodes", own={"x": "x"}, shared={"k": "k"})
 
 
-@pytest.mark.parametrize("make", [make_captured, make_calling])
+def make_routine() -> Any:
+    """Make a routine whose functions capture a number."""
+
+    @functools.cache
+    @no_type_check
+    def functions(real: Any) -> SimpleNamespace:
+        @ti.func
+        def gain(model: ti.template(), x: ti.template()):
+            for i in range(3):
+                x.y[i] = x.x[i] * (1 + FACTOR * x.k[0])
+
+        @ti.func
+        def adj_gain(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+            for i in range(3):
+                adj_x.x[i] = adj_x.x[i] + (1 + FACTOR * x.k[0]) * adj_x.y[i]
+                adj_x.k[0] = adj_x.k[0] + FACTOR * x.x[i] * adj_x.y[i]
+
+        return SimpleNamespace(forward=gain, adjoint=adj_gain)
+
+    setting = Setting(lambda model: {"x": (3,), "k": (1,), "y": (3,)}, lambda model: {})
+    return routine("Gain", functions, Fields(given=("x", "k"), results=("y",)), setting, choose=lambda model: ())
+
+
+@pytest.mark.parametrize("make", [make_captured, make_calling, make_routine])
 @pytest.mark.parametrize("mode", ["fused", "step", "nested"])
 @pytest.mark.parametrize("is_backward", [False, True], ids=["another rollout", "backward"])
 def test_a_captured_number_that_has_changed_is_refused(
@@ -212,7 +237,7 @@ def test_a_captured_number_that_has_changed_is_refused(
 
     loss = run()
     monkeypatch.setitem(globals(), "FACTOR", 0.5)
-    with pytest.raises(InputError, match=r"\w+: what an element function captures, .* FACTOR = 0\.5, before 0\.1"):
+    with pytest.raises(InputError, match=r"\w+: what a compiled function captures, .* FACTOR = 0\.5, before 0\.1"):
         loss.backward() if is_backward else run()
 
 
