@@ -70,8 +70,8 @@ def test_segments_without_gaps_are_the_whole_motion(tmp_path: Path) -> None:
     np.testing.assert_allclose(found[whole.size :], 0, atol=1e-10)
 
 
-def test_the_truth_is_found_behind_15_lyapunov_times(tmp_path: Path) -> None:
-    fit = simphys.identify(inverted(tmp_path, 4.0, 0))
+def test_the_truth_is_found_behind_19_lyapunov_times(tmp_path: Path) -> None:
+    fit = simphys.identify(inverted(tmp_path, 5.0, 0))
     assert fit.result.success and fit.rmse["all channels"] == pytest.approx(1e-3, rel=0.1)
     true = [0.62, 2e-4, 1e-4, 3.0, -3.0, 0.0, 0.0]
     for row, value in zip(fit.unknowns, true, strict=True):
