@@ -36,7 +36,7 @@ TRIALS = 60
 HUGE = 1e100
 """Largest f that counts, where numbers overflow."""
 FAR = 100.0
-"""A state whose limit is this many times shorter than the time step has blown up already, and says nothing."""
+"""A limit so many times shorter than the time step is not sought: a bound serves as well, or the state has blown up."""
 
 
 def require_stable_step(model: Model, params: Any, state: Any) -> None:
@@ -46,7 +46,9 @@ def require_stable_step(model: Model, params: Any, state: Any) -> None:
     """
     found, limit = _find_least(model, params.arrays(), state, None, trust=True)
     if found < model.dt:
-        constraint = f"the largest stable time step of this scene is {found:.4g} s{limit.by}"
+        exact = not limit.systems or found > limit.dt
+        what = "the largest stable time step of this scene is" if exact else "a stable time step of this scene is"
+        constraint = f"{what} {found:.4g} s{limit.by}"
         remedy = f"Set time.dt to {0.9 * found:.2g} or less{limit.instead}."
         raise InputError("time.dt", constraint, f"{model.dt:g} s", remedy)
 
@@ -75,8 +77,9 @@ def _find_least(
         if model.dt <= limit.dt * (1 + 1e-6) and (trust or not limit.systems):
             continue  # the limit itself is stable; the margin allows for rounded input
         if limit.systems:
-            known, most = (limit.dt, np.inf) if trust else (0.0, FAR)
-            found = min([find_largest_dt(*each, state, control, least=known, most=most) for each in limit.systems])
+            known = limit.dt if trust else 0.0
+            found = min([find_largest_dt(*each, state, control, least=known, most=FAR) for each in limit.systems])
+            found = max(found, known)  # which serves as well where the time step is far beyond both
         least = min(least, (found, limit), key=lambda each: each[0])
     return least
 

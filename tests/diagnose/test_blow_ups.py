@@ -11,11 +11,15 @@ import numpy as np
 import pytest
 
 from simphys import optimize
+from simphys.autograd.errors import InputError
+from simphys.experiment.scene import load_scene
 from simphys.record import Recording
+from simphys.rollout import stability
 
 from ..helpers import oscillator
 from ..helpers.oscillator import SCENE, simphys
 
+ROOT = Path(__file__).resolve().parents[2]
 FAST = """\
 [simulator]
 name = "mass_spring"
@@ -138,3 +142,18 @@ def test_a_fit_that_ends_where_the_motion_blows_up_is_recorded_as_far_as_it_goes
     reached = int(np.sum(np.isfinite(found["fit/predicted"])))
     assert 1 <= reached < 100 and np.isfinite(found["fit/predicted"][:reached]).all()
     assert "adjoint/position" not in found
+
+
+def test_a_time_step_far_beyond_the_limit_is_refused_after_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit of a cloth takes seconds to find; for a time step of 2,000 s nobody needs it."""
+    looks: list[Any] = []
+    compute = stability.compute_overshoot
+
+    def counted(*given: Any) -> float:
+        looks.append(given)
+        return compute(*given)
+
+    monkeypatch.setattr(stability, "compute_overshoot", counted)
+    with pytest.raises(InputError, match=r"a stable time step of this scene is 0\.005\d+ s, by springs") as caught:
+        load_scene(ROOT / "scenes" / "mass_spring" / "cloth.toml", ["time.dt=2000.0"])
+    assert len(looks) == 1 and "Set time.dt to 0.0052 or less" in caught.value.remedy
