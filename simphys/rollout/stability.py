@@ -46,8 +46,8 @@ def require_stable_step(model: Model, params: Any, state: Any) -> None:
     """
     found, limit = _find_least(model, params.arrays(), state, None, trust=True)
     if found < model.dt:
-        exact = not limit.systems or found > limit.dt
-        what = "the largest stable time step of this scene is" if exact else "a stable time step of this scene is"
+        sought = not limit.systems or model.dt <= FAR * found
+        what = "the largest stable time step of this scene is" if sought else "a stable time step of this scene is"
         constraint = f"{what} {found:.4g} s{limit.by}"
         remedy = f"Set time.dt to {0.9 * found:.2g} or less{limit.instead}."
         raise InputError("time.dt", constraint, f"{model.dt:g} s", remedy)
