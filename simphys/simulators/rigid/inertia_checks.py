@@ -18,7 +18,7 @@ from .scene import GYRATION, are_named, mass_and_inertia
 from .sections import BodySection
 
 MATTER = "no principal moment of matter exceeds the sum of the two others"
-"""What inertias in space have in common."""
+"""Property that all inertias in space share."""
 
 
 def problems(bodies: Sequence[BodySection], named: Sequence[tuple[Key, Mapping[str, Any]]]) -> Iterator[Problem]:
