@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -98,6 +98,9 @@ def check_seen(observations: ObservationsSection, fields: Fields) -> Iterator[Pr
         shape = fields.seen_shape(channel.field)
         if shape is None:
             places = fields.places()
+            if channel.field in ENERGIES:
+                yield _unknown_energy((*key, "field"), channel.field, places.energies if places else ())
+                continue
             also = (*DERIVED, *places.energies) if places else ()
             yield unknown_field((*key, "field"), channel.field, fields, also=also)
             continue
@@ -154,6 +157,16 @@ def _check_energy(key: Key, channel: ChannelSection) -> Iterator[Problem]:
     if channel.node != []:
         constraint, remedy = "an energy is that of all bodies together", "Drop node."
         yield Problem(key=(*key, "node"), constraint=constraint, found=channel.node, remedy=remedy)
+    for name, unused in (("axis", 0), ("to", None), ("point", None), ("modulo", None)):
+        if (given := getattr(channel, name)) != unused:
+            constraint = "has no meaning for an energy, which is a number, of all bodies together"
+            yield Problem(key=(*key, name), constraint=constraint, found=given, remedy=f"Drop {name}.")
+
+
+def _unknown_energy(key: Key, name: str, known: Sequence[str]) -> Problem:
+    """Report an energy that the scene does not have, and tell which ones it has."""
+    remedy = f"Name {' or '.join(known)}." if known else "Name a component of the state."
+    return Problem(key, "an energy that is known of the bodies of this scene", name, remedy)
 
 
 def _check_pair(key: Key, channel: ChannelSection, shape: tuple[int, ...]) -> Iterator[Problem]:

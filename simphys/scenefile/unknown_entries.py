@@ -119,6 +119,10 @@ def _problems(key: Key, unknown: UnknownSection, values: Mapping[str, np.ndarray
             )
         ]
     shape = values[unknown.parameter].shape
+    if 0 in shape:
+        name = unknown.parameter
+        constraint, found = "must name numbers that the scene has", Words(f"{name}, of which it has none")
+        return [Problem((*key, "parameter"), constraint, found, "Leave it out, or add what has such a number.")]
     problems = _entry_problems(key, unknown, shape) or _smooth_problems(key, unknown, shape)
     problems = problems or _start_problems(key, unknown, values) or _bound_problems(key, unknown, values)
     if problems or unknown.truth is None:

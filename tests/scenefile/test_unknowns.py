@@ -144,3 +144,11 @@ def test_an_entry_belongs_to_one_unknown() -> None:
 
 def test_the_problems_of_all_unknowns_are_told() -> None:
     assert len(told(a=unknown(entries=[9]), b=unknown(parameter="x"), c=unknown())) == 2
+
+
+def test_an_unknown_of_nothing_is_told() -> None:
+    """A scene without joints has no anchors to seek."""
+    with pytest.raises(
+        ConfigError, match=r"unknowns\.a\.parameter: must name numbers that the scene has.*anchor, of which"
+    ):
+        validate_unknowns({"a": unknown(parameter="anchor")}, {"anchor": np.zeros((0, 2))})

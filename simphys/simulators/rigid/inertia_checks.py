@@ -7,23 +7,47 @@ from typing import Any
 
 import numpy as np
 
+from simphys.scenefile.fit_sections import ValueSection
 from simphys.scenefile.section import Key, Problem, Words
-from simphys.scenefile.unknown_entries import flat_entries
+from simphys.scenefile.unknown_entries import flat_entries, value_problems, with_values
+from simphys.simulator import Array
 
 from .checks import ROUNDING
 from .pseudo_inertia import DIAGONAL, find_gyration, second_moments
 from .scene import GYRATION, are_named, mass_and_inertia
 from .sections import BodySection
 
+MATTER = "no principal moment of matter exceeds the sum of the two others"
+"""Property that all inertias in space share."""
+
 
 def problems(bodies: Sequence[BodySection], named: Sequence[tuple[Key, Mapping[str, Any]]]) -> Iterator[Problem]:
     """Yield the problems of inertias; `named`: keys of sections of unknowns and values, with what they hold."""
     wrong = [problem for place, body in enumerate(bodies) for problem in _check_numbers(("bodies", place), body)]
+    by_roots = are_named((GYRATION,), *[each for _, each in named])
+    found = [mass_and_inertia(body) for body in bodies]
+    if by_roots and not wrong:
+        wrong = list(_check_roots(found))
     yield from wrong
-    if wrong or not are_named((GYRATION,), *[each for _, each in named]):
+    if wrong:
         return
-    for place, body in enumerate(bodies):
-        mass, inertia = mass_and_inertia(body)
+    shape = (len(bodies), 1 if len(bodies[0].position) == 2 else 6)
+    if by_roots:
+        for label, unknown in named[0][1].items():
+            yield from _check_unknown(("unknowns", label), unknown, shape)
+    count = max(len(inertia) for _, inertia in found)
+    fields = {"inertia": np.array([np.pad(inertia, (0, count - len(inertia))) for _, inertia in found])}
+    if by_roots:
+        fields[GYRATION] = np.array([find_gyration(mass, inertia) for mass, inertia in found])
+    for section, values in named[1:]:
+        for label, value in values.items():
+            if value.parameter in fields:
+                yield from _check_value((*section, label), value, fields)
+
+
+def _check_roots(found: Sequence[tuple[float, Array]]) -> Iterator[Problem]:
+    """Check that masses and inertias have roots."""
+    for place, (mass, inertia) in enumerate(found):
         if find_gyration(mass, inertia) is None:
             yield Problem(
                 key=("bodies", place, "inertia"),
@@ -31,9 +55,6 @@ def problems(bodies: Sequence[BodySection], named: Sequence[tuple[Key, Mapping[s
                 found=inertia.tolist(),
                 remedy="Give moments of a body that is not flat.",
             )
-    shape = (len(bodies), 1 if len(bodies[0].position) == 2 else 6)
-    for label, unknown in named[0][1].items():
-        yield from _check_unknown(("unknowns", label), unknown, shape)
 
 
 def _check_numbers(key: Key, body: BodySection) -> Iterator[Problem]:
@@ -47,19 +68,45 @@ def _check_numbers(key: Key, body: BodySection) -> Iterator[Problem]:
     elif len(given) == 3 and min(given) <= 0:
         yield Problem(key=key, constraint="moments of inertia are positive", found=given, remedy="Correct them.")
     elif not np.linalg.eigvalsh(second_moments(np.array(given)))[0] >= -ROUNDING * sum(given[:3]):
-        constraint = "no principal moment of matter exceeds the sum of the two others"
-        yield Problem(key=key, constraint=constraint, found=given, remedy="Correct xx, yy, zz, yz, xz and xy.")
+        yield Problem(key=key, constraint=MATTER, found=given, remedy="Correct xx, yy, zz, yz, xz and xy.")
+
+
+def _check_value(key: Key, value: ValueSection, fields: Mapping[str, Array]) -> Iterator[Problem]:
+    """Check that a value gives the inertia of matter, and that nothing else gives it; others check its entries."""
+    name = value.parameter
+    if name == "inertia" and GYRATION in fields:
+        yield _given_twice(key)
+        return
+    if any(True for _ in value_problems({str(key[-1]): value}, fields)):
+        return
+    given = with_values({str(key[-1]): value}, fields)[name]
+    if name == GYRATION:
+        wrong = given[~(given[:, : DIAGONAL[given.shape[1]]] > 0).all(axis=1)]
+        constraint, remedy = "roots on the diagonal are positive", "Give positive ones."
+    elif given.shape[1] == 1:
+        return  # other checks report moments that are not positive
+    else:
+        moments = second_moments(given)
+        flat = np.linalg.eigvalsh(moments)[:, 0] >= -ROUNDING * np.trace(moments, axis1=1, axis2=2)
+        wrong, constraint, remedy = given[~flat], MATTER, "Correct them."
+    if wrong.size:
+        yield Problem(key=(*key, "value"), constraint=constraint, found=wrong[0].tolist(), remedy=remedy)
+
+
+def _given_twice(key: Key) -> Problem:
+    """Report an inertia that would come from two sides."""
+    return Problem(
+        key=(*key, "parameter"),
+        constraint="inertia follows from the gyration, which is unknown or has a value",
+        found=Words("both"),
+        remedy=f"Name {GYRATION} alone.",
+    )
 
 
 def _check_unknown(key: Key, unknown: Any, shape: tuple[int, int]) -> Iterator[Problem]:
     """Check that roots stay positive, and that nothing else gives the inertia."""
     if unknown.parameter == "inertia":
-        yield Problem(
-            key=(*key, "parameter"),
-            constraint="inertia follows from the gyration, which is unknown or has a value",
-            found=Words("both"),
-            remedy=f"Seek {GYRATION} alone.",
-        )
+        yield _given_twice(key)
     if unknown.parameter != GYRATION:
         return
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +16,14 @@ from simphys.simulators.rigid.joints.assembly import JointStart, assemble
 from simphys.simulators.rigid.joints.gap import find_gap
 from simphys.simulators.rigid.joints.joint import WORLD, Joint
 from simphys.simulators.rigid.model import State
-from simphys.simulators.rigid.scene import START_NAMES, build_joints, fixed_bodies, start_joints, start_state
+from simphys.simulators.rigid.scene import (
+    START_NAMES,
+    build_joints,
+    find_anchors,
+    fixed_bodies,
+    start_joints,
+    start_state,
+)
 from simphys.simulators.rigid.sections import BodySection, JointSection
 from simphys.simulators.rigid.unknown_checks import INSTEAD
 
@@ -37,17 +45,29 @@ def problems(
         key: place of `sections`, by label, in the scene file.
         started: True if joints say where bodies start, so that what hangs on a joint moves along.
     """
-    told = start_state(bodies, joints) | start_joints(joints)
+    if not joints:
+        return
+    told = start_state(bodies, joints) | start_joints(joints) | find_anchors(joints, bodies)
     sections = {label: section for label, section in sections.items() if section.parameter in told}
-    if not joints or not sections or any(True for _ in value_problems(sections, told)):
+    if not sections or any(True for _ in value_problems(sections, told)):
         return
     given = with_values(sections, told)
     if not np.all(np.linalg.norm(given["orientation"], axis=1) > 0) and given["orientation"].shape[1] == 4:
         return
-    built = build_joints(joints, bodies)
+    built = _at_anchors(build_joints(joints, bodies), given)
     taken = _assembled(built, fixed_bodies(bodies), given) if started else given
     found = list(_untaken(key, sections, given, taken)) if started else []
     yield from found or _torn(key, sections, built, taken, started=started)
+
+
+def _at_anchors(joints: Sequence[Joint], given: Mapping[str, Array]) -> list[Joint]:
+    """Return the joints with arms that follow from anchors and centres of mass."""
+    centres = np.vstack([given["centre_of_mass"], np.zeros((1, given["position"].shape[1]))])  # the world's is last
+    moved = []
+    for place, joint in enumerate(joints):
+        own, its = (given[f"joint_anchor_{end}"][place] - centres[getattr(joint, end)] for end in "ab")
+        moved.append(replace(joint, anchor_a=tuple(own.tolist()), anchor_b=tuple(its.tolist())))
+    return moved
 
 
 def _assembled(joints: Sequence[Joint], fixed: Sequence[int], given: Mapping[str, Array]) -> dict[str, Array]:

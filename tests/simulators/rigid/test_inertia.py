@@ -191,6 +191,31 @@ def test_what_is_no_inertia_is_named(inertia: Any, unknowns: Any, message: str) 
         from_dict(tables)
 
 
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"i": {"parameter": "inertia", "value": [0.1, 0.1, 0.3]}},
+            r"i\.value: no principal moment of matter exceeds .*found \[0\.1, 0\.1, 0\.3\]",
+        ),
+        (
+            {"r": {"parameter": "gyration", "entries": [[0, 0]], "value": -0.1}},
+            r"r\.value: roots on the diagonal are pos",
+        ),
+        (
+            {
+                "i": {"parameter": "inertia", "value": [0.1, 0.1, 0.1]},
+                "r": {"parameter": "gyration", "entries": [[0, 0]], "value": 0.1},
+            },
+            r"i\.parameter: inertia follows from the gyration",
+        ),
+    ],
+)
+def test_values_of_what_is_no_inertia_are_named(values: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=rf"values\.{message}"):
+        from_dict(top(values=values))
+
+
 def test_tensors_of_no_matter_are_refused_in_scripts() -> None:
     params = {"mass": np.ones(1), "friction": np.ones(1), "restitution": np.ones(1)}
     params["joint_transition_rate"] = np.ones(1)

@@ -105,3 +105,15 @@ def test_axes_in_space_are_told_from_turns_about_them() -> None:
     build_scene(from_dict(turned(2.0, 0.0, 0.0, 2.0)))
     with pytest.raises(ConfigError, match=r"body 0 and the world of joint 0, turned by 1\.57 rad"):
         from_dict(turned(1.0, 1.0, 0.0, 0.0))
+
+
+def test_bodies_follow_the_values_of_anchors() -> None:
+    """A hanging body whose hinge a value moves by 0.3 m starts 0.3 m farther, whatever its own position says."""
+    moved = {"joint_anchor_b": at([0, 0], value=0.3)}
+    scene = build_scene(from_dict(with_values(HINGE, **moved)))
+    told = build_scene(from_dict(linked(HINGE))).state.position.data[0]
+    start = scene.state.position.data[0]
+    np.testing.assert_allclose(start - told, [0.3, 0.0], atol=1e-12)
+    build_scene(from_dict(with_values(HINGE, **moved, position=at([0, 0], [0, 1], value=start.tolist()))))
+    with pytest.raises(ConfigError, match=r"values\.position\.value: .*another position of body 0"):
+        from_dict(with_values(HINGE, **moved, position=at([0, 0], [0, 1], value=told.tolist())))
