@@ -2,9 +2,9 @@
 
 With e_i = (sin a_i, -cos a_i) along link i, t_i = (cos a_i, sin a_i) across it, d e_i / dt = w_i t_i:
 
-Energies are those of the motion of the centres of mass and about them, and of gravity; that of the first joint is 0.
-
     p = sum_{j<i} l_j e_j + s e_i + c t_i,      dp/dt = sum_{j<i} l_j w_j t_j + s w_i t_i - c w_i e_i
+
+Energies are those of the motion of the centres of mass and about them, and of gravity; that of the first joint is 0.
 """
 
 from __future__ import annotations
