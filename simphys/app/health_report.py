@@ -44,8 +44,8 @@ def print_health(found: Health, *, title: str = "") -> None:
     summary.add_column("quantity")
     summary.add_column("found")
     summary.add_row("loss", f"{found.loss:.6g}")
-    summary.add_row("growth of the adjoint, back from the end", _format_rate(found.rate))
-    summary.add_row("growth of a tangent, forward from the start", _format_rate(found.tangent_rate))
+    summary.add_row("growth of the adjoint, back from the end", _format_rate(found.rate, found.units.time))
+    summary.add_row("growth of a tangent, forward from the start", _format_rate(found.tangent_rate, found.units.time))
     passes = (
         "not within this horizon"
         if found.noise_step is None
@@ -66,26 +66,28 @@ def print_health(found: Health, *, title: str = "") -> None:
     if found.events:
         out.print(_make_count_table(found.events))
     if doubtful := select_one_sided(found.events):
-        out.print(_make_reason_table(doubtful))
+        out.print(_make_reason_table(doubtful, found.units.time))
     for line in _conclude(found):
         out.print(line, soft_wrap=True)
 
 
 def _format_span(found: Health, steps: int) -> str:
-    return f"{steps} {'step' if steps == 1 else 'steps'} ({steps * found.dt:.4g} s)"
+    return f"{steps} {'step' if steps == 1 else 'steps'} ({steps * found.dt:.4g} {found.units.time})"
 
 
-def _format_rate(rate: Rate | None) -> str:
+def _format_rate(rate: Rate | None, unit: str) -> str:
     if rate is None:
         return "not known"
-    return f"{rate.value:+.4g} 1/s, ± {rate.spread:.1g}, fitted from {rate.begin:.4g} s to {rate.end:.4g} s"
+    return (
+        f"{rate.value:+.4g} 1/{unit}, ± {rate.spread:.1g}, fitted from {rate.begin:.4g} {unit} to {rate.end:.4g} {unit}"
+    )
 
 
 def _format_fault(found: Health) -> str:
     fault = found.fault
     assert fault is not None
     where = f"adjoint of {fault.where}" if fault.direction == "backward" else fault.where
-    step = "" if fault.step is None else f" at step {fault.step} (t = {fault.step * found.dt:.4g} s)"
+    step = "" if fault.step is None else f" at step {fault.step} (t = {fault.step * found.dt:.4g} {found.units.time})"
     by = f", made by {fault.function}" if fault.function else ""
     return f"{fault.direction}: {where} = {fault.value:g}{step}{by}"
 
@@ -103,15 +105,15 @@ def _make_count_table(events: tuple[Event, ...]) -> Table:
     return table
 
 
-def _make_reason_table(events: tuple[Event, ...]) -> Table:
+def _make_reason_table(events: tuple[Event, ...], unit: str) -> Table:
     """Make the table of the first events at which the gradient is one-sided, with the reasons."""
     left = len(events) - FEW
     caption = f"and {left} more, the last in step {events[-1].step}" if left > 0 else None
     table = Table(
         title="Where the gradient is one-sided", title_justify="left", caption=caption, caption_justify="left"
     )
-    for name in ("step", "time [s]", "kind", "what", "why"):
-        table.add_column(name, justify="right" if name in ("step", "time [s]") else "left")
+    for name in ("step", moment := f"time [{unit}]", "kind", "what", "why"):
+        table.add_column(name, justify="right" if name in ("step", moment) else "left")
     for event in events[:FEW]:
         table.add_row(str(event.step), f"{event.time:.4g}", event.kind, event.what, event.one_sided)
     return table
@@ -182,7 +184,7 @@ def write_hdf5(found: Health, path: str | Path, *, units: Mapping[str, str], eve
     }
     if found.log_tangent_growth is not None:
         arrays["growth/log_tangent"] = found.log_tangent_growth
-    attrs = {name: {"unit": "s"} for name in arrays if name.endswith("/time")}
+    attrs = {name: {"unit": found.units.time} for name in arrays if name.endswith("/time")}
     attrs |= {f"adjoint/{name}": {"unit": f"loss/({units.get(name) or 'unit'})"} for name in found.adjoint}
     try:
         replace_file(Path(path), build_segment({name: to_storable(value) for name, value in arrays.items()}, attrs))

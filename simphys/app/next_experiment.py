@@ -58,5 +58,5 @@ def write_design(scene: Scene, found: Design) -> tuple[Path, list[Path]]:
                 rows.writerow([name, each.gain, *each.errors])
     except OSError as error:
         raise StorageError(f"{table} cannot be written: {error.strerror or error}. Free some space.") from error
-    draw(found, picture, title=scene.config.title)
+    draw(found, picture, title=scene.config.title, units=scene.units)
     return folder, [table, picture]

@@ -135,14 +135,14 @@ class PartsProgress(Progress):
 class RunProgress(Progress):
     """Progress of a simulation; a short one prints nothing in a log."""
 
-    def __init__(self, dt: float) -> None:
+    def __init__(self, dt: float, unit: str = "s") -> None:
         super().__init__(patience=LOG_SECONDS)
-        self._dt = dt
+        self._dt, self._unit = dt, unit
 
     def update(self, step: int, steps: int) -> None:
         """Show a step."""
         left = format_duration(self.seconds_left(step, steps))
-        self.show(f"step {step}/{steps}  t = {step * self._dt:.4g} s  {step / steps:.0%}  {left} left")
+        self.show(f"step {step}/{steps}  t = {step * self._dt:.4g} {self._unit}  {step / steps:.0%}  {left} left")
 
 
 def format_duration(seconds: float) -> str:

@@ -73,7 +73,7 @@ def plot_trajectory(trajectory: Trajectory, field: str | None = None) -> Figure:
     if values.shape[0] != len(trajectory.steps):  # a batch
         values = values[0]
     scene = trajectory.source
-    across, unit = ("step", "") if scene is None else ("time [s]", find_unit(scene, chosen))
+    across, unit = ("step", "") if scene is None else (f"time [{scene.units.time}]", find_unit(scene, chosen))
     with style.style():
         figure = style.Picture(figsize=(style.WIDTH, 3.2), layout="constrained")
         axes = figure.subplots()

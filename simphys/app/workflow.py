@@ -310,7 +310,7 @@ def write_measurements(recorder: RunRecorder, scene: Scene) -> None:
     """Record the measurement of each experiment."""
     for own, part in recorders_of_parts(recorder, scene):
         if part.observations is not None:
-            write_observations(own, part.observations)
+            write_observations(own, part)
 
 
 def _smoothing(scene: Scene) -> optimize.RandomizedSmoothing | None:

@@ -94,7 +94,9 @@ def _judge_sampling(scene: Setup) -> Iterator[Criterion]:
     )
     steps, samples = period / scene.dt, period / apart
     if np.isfinite(period):
-        found += f"; shortest period about {period:.3g} s, of {steps:.3g} steps and {samples:.3g} samples"
+        found += (
+            f"; shortest period about {period:.3g} {scene.units.time}, of {steps:.3g} steps and {samples:.3g} samples"
+        )
     if np.isfinite(period) and steps > MANY_STEPS_A_PERIOD:
         yield Criterion("resolution", steps, "doubtful", found, UNIT_OF_TIME)
     elif steps < FEW_STEPS or samples < FEW_SAMPLES:
@@ -108,10 +110,11 @@ def _describe_times(scene: Setup) -> str:
     """Describe the times that were read."""
     seen, section = scene.observations, scene.config.observations
     assert seen is not None
-    unit = f", read in units of {section.time_unit:g} s" * (section is not None and section.time_unit != 1)
+    own = scene.units.time
+    unit = f", read in units of {section.time_unit:g} {own}" * (section is not None and section.time_unit != 1)
     if len(seen.times) == 1:
-        return f"1 sample at {seen.times[0]:.3g} s{unit}"
-    return f"{len(seen.times)} samples from {seen.times[0]:.3g} to {seen.times[-1]:.3g} s{unit}"
+        return f"1 sample at {seen.times[0]:.3g} {own}{unit}"
+    return f"{len(seen.times)} samples from {seen.times[0]:.3g} to {seen.times[-1]:.3g} {own}{unit}"
 
 
 def _list_clear_channels(scene: Setup) -> Iterator[tuple[int, Array, float]]:
@@ -172,7 +175,8 @@ def _compare_paces(scene: Setup) -> Iterator[tuple[str, float]]:
         size, rate = motion[rows, c].std(), _root_mean_square(rates[rows, c])
         if size > 0 and rate > 0 and seen.channels[c].modulo is None:
             words = f"{scene.name}: " * bool(scene.name) + f"{seen.channels[c].label} changes by its scatter in "
-            words += f"{own:.2g} s, in the motion from the start in {size / rate:.2g} s"
+            unit = scene.units.time
+            words += f"{own:.2g} {unit}, in the motion from the start in {size / rate:.2g} {unit}"
             yield words, float(own * rate / size)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from simphys.autograd import Tensor
 from simphys.scenefile.body_names import given_names
-from simphys.simulator import Record
+from simphys.simulator import Record, Units
 from simphys.simulator.bodies import Bodies
 from simphys.simulator.grids import Grid
 
@@ -73,6 +73,11 @@ class Setup:
         Simulating a scene does this by itself. Errors: InputError for an arch that this machine lacks.
         """
         self.config.runtime.start()
+
+    @property
+    def units(self) -> Units:
+        """Units of length and time that the scene states."""
+        return Units(self.config.units.length, self.config.units.time)
 
     @property
     def dt(self) -> float:

@@ -15,11 +15,11 @@ from .setup import Setup
 def describe_setup(setup: Setup) -> str:
     """Describe a set-up: title, simulator and horizon; parameters; state; unknowns; measurement and loss; runtime."""
     config = setup.config
-    name, units = config.simulator.name, find_units(setup)
+    name, unit, units = config.simulator.name, setup.units.time, find_units(setup)
     many = "" if setup.members is None else f", {setup.members} experiments at once"
     title = f"{config.title}: " if config.title else ""
     lines = [
-        f"Scene {title}{name}, {setup.steps:,} steps x {setup.dt:g} s = {setup.steps * setup.dt:.4g} s{many}",
+        f"Scene {title}{name}, {setup.steps:,} steps x {setup.dt:g} {unit} = {setup.steps * setup.dt:.4g} {unit}{many}",
         "  parameters  " + join_within([describe_briefly(n, v, units.get(n, "")) for n, v in _arrays(setup.params)]),
         "  state       " + join_within([describe_briefly(n, v, units.get(n, "")) for n, v in _arrays(setup.state)]),
         "  unknowns    " + (join_within(_unknowns(setup)) or "none"),
@@ -47,15 +47,17 @@ def find_units(setup: Setup) -> dict[str, str]:
 
     Those that the simulator documents are left out where the scene gives other units to some of its fields.
     """
-    units: dict[str, str] = dict(getattr(setup.model, "units", None) or {})
+    convert = setup.units.convert
+    units = {name: convert(unit) for name, unit in (getattr(setup.model, "units", None) or {}).items()}
     if setup.grid is not None:
-        units |= setup.grid.fields
+        units |= {name: convert(unit) for name, unit in setup.grid.fields.items()}
     units |= {about.parameter: about.unit for about in setup.config.unknowns.values() if about.unit}
     if isinstance(setup.observations, Observations):
         seen = [channel for channel in setup.observations.channels if channel.kind == "component"]
         units |= {channel.field: channel.unit for channel in seen if channel.unit}
     documented = documented_units(setup.model.Params) | documented_units(setup.model.State)
-    both = [name for name in units.keys() & documented.keys() if units[name]]
+    documented = {name: convert(unit) for name, unit in documented.items()}
+    both = [name for name in units.keys() & documented.keys() if units[name] and documented[name]]
     agrees = all(units[name] == documented[name].replace("/rad", "") for name in both)
     return documented | units if agrees else units
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from simphys.plot.style import AXIS_NAMES, legend_beside
+from simphys.plot.style import AXIS_NAMES, COLORS, INK, legend_beside
 from simphys.scenefile.body_names import NODES, BodyNames
 
 FEW = 6
 """Largest number of curves that can be told apart."""
+NAMED = 8
+"""Largest number of bodies with names of which each has its curves: a colour for a body, a dash for an axis."""
+DASHES = ("-", "--", ":")
+BODY_COLORS = (*COLORS, INK, "#999999")
 
 
 def component_name(node: int, axis: int, dim: int, names: BodyNames = NODES) -> str:
@@ -32,15 +36,26 @@ def are_few(nodes: np.ndarray, dim: int) -> bool:
     return nodes.size * dim <= FEW
 
 
+def are_named(nodes: np.ndarray, names: BodyNames) -> bool:
+    """True for few bodies, all of which have names."""
+    return 0 < nodes.size <= NAMED and all(names.gives(int(node)) for node in nodes)
+
+
 def draw_components(
     axes: Axes, time: np.ndarray, values: np.ndarray, nodes: np.ndarray, names: BodyNames = NODES
 ) -> None:
-    """Draw values [T, n, dim] of `nodes` over time [T]: curves, or for each axis the median and the middle 90 %."""
+    """Draw values [T, n, dim] of `nodes` over time [T]: curves, or for each axis the median and the middle 90 %.
+
+    Few bodies with names have a curve each, all the same.
+    """
     dim = values.shape[2]
     if are_few(nodes, dim):
         for node in nodes:
             for axis in range(dim):
                 _draw_curve(axes, time, values[:, node, axis], component_name(node, axis, dim, names))
+        return
+    if are_named(nodes, names):
+        _draw_named(axes, time, values, {int(node): names.of(int(node)) for node in nodes})
         return
     for axis, name in enumerate(AXIS_NAMES[:dim]):
         _draw_spread(axes, time, values[:, nodes, axis], name if dim > 1 else "all")
@@ -53,6 +68,16 @@ def draw_elements(axes: Axes, time: np.ndarray, values: np.ndarray, names: BodyN
             _draw_curve(axes, time, values[(slice(None), *index)], element_name(index, values.shape[1:], names))
     else:
         _draw_spread(axes, time, values.reshape(len(values), -1), "all")
+
+
+def _draw_named(axes: Axes, time: np.ndarray, values: np.ndarray, names: dict[int, str]) -> None:
+    """Draw values [T, n, dim] of bodies by their numbers; the legend names each colour and each dash once."""
+    for body, name in names.items():
+        color = BODY_COLORS[body % len(BODY_COLORS)]
+        for axis, dash in zip(range(values.shape[2]), DASHES, strict=False):
+            axes.plot(time, values[:, body, axis], dash, color=color, label="" if axis else name)
+    for axis, dash in zip(AXIS_NAMES[: values.shape[2]], DASHES, strict=False):
+        axes.plot([], [], dash, color=INK, label=axis)
 
 
 def _draw_spread(axes: Axes, time: np.ndarray, values: np.ndarray, name: str) -> None:
@@ -78,7 +103,8 @@ def _is_visible(axes: Axes, values: np.ndarray) -> bool:
 
 def name_components(axes: Axes, nodes: np.ndarray, dim: int, names: BodyNames = NODES) -> None:
     """Add the legend of `draw_components`."""
-    legend_beside(axes, None if are_few(nodes, dim) else _many(nodes.size, names.several))
+    has_curves = are_few(nodes, dim) or are_named(nodes, names)
+    legend_beside(axes, None if has_curves else _many(nodes.size, names.several))
 
 
 def name_elements(axes: Axes, shape: tuple[int, ...]) -> None:

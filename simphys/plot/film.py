@@ -55,7 +55,7 @@ def _rate(count: int) -> float:
 def film(
     figure: Figure, titled: Axes, moments: Iterable[tuple[float, Callable[[], Sequence[Artist]]]]
 ) -> Iterator[np.ndarray]:
-    """Draw pictures [height, width, 3] of a figure at some times [s], which are the titles of the axes `titled`.
+    """Draw pictures [height, width, 3] of a figure at some times, which are the titles of the axes `titled`.
 
     The figure's own content is drawn once; the function of each moment adds the artists that change.
     """
@@ -67,7 +67,7 @@ def film(
     still = canvas.copy_from_bbox(figure.bbox)
     for moment, draw in moments:
         canvas.restore_region(still)
-        title.set_text(f"t = {style.number(moment)} s")
+        title.set_text(f"t = {style.moment(titled, moment)}")
         moving = draw()
         for artist in (*moving, title):
             (artist.axes or titled).draw_artist(artist)

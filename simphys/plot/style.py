@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from simphys.autograd.errors import InputError, StorageError
 from simphys.record import Recording
 from simphys.scenefile.body_names import PIECES, BodyNames, given_names, name_bodies
+from simphys.simulator import SI, Units
 
 WIDTH = 9.0
 """Width of a picture [inch]: at a README's 900 pixels the text is then 14 pixels high."""
@@ -79,6 +80,9 @@ def require(recording: Recording, picture: str, paths: tuple[str, ...], remedy: 
 class Picture(Figure):
     """A figure that a notebook shows, also without pyplot."""
 
+    units: Units = SI
+    """Units of length and time of the run that it shows."""
+
     def _repr_png_(self) -> bytes:
         file = BytesIO()
         self.savefig(file, format="png", dpi=80)
@@ -88,6 +92,7 @@ class Picture(Figure):
 def new_figure(recording: Recording, height: float, remark: str = "") -> Figure:
     """Make an empty figure of `height` [inch] with the scene's title and a remark."""
     figure = Picture(figsize=(WIDTH, height), layout="constrained")
+    figure.units = recording.units
     title = ": ".join(str(part) for part in (recording.scene.get("title"), remark) if part)
     if title:
         figure.suptitle(title, x=0.01, ha="left")
@@ -131,6 +136,21 @@ def legend_beside(axes: Axes, title: str | None = None) -> None:
 def with_unit(name: str, unit: str) -> str:
     """Format an axis label."""
     return f"{name} [{unit}]" if unit else name
+
+
+def _units_of(axes: Axes) -> Units:
+    root: Any = axes.figure.figure  # a part of a figure knows the whole
+    return root.units if isinstance(root, Picture) else SI
+
+
+def label_time(axes: Axes, *, upward: bool = False) -> None:
+    """Label the axis of time, by default the horizontal one."""
+    (axes.set_ylabel if upward else axes.set_xlabel)(with_unit("time", _units_of(axes).time))
+
+
+def moment(axes: Axes, time: float) -> str:
+    """Format a time with its unit."""
+    return f"{number(time)} {_units_of(axes).time}"
 
 
 def per_unit(unit: str) -> str:
@@ -216,7 +236,8 @@ def describe_end(recording: Recording, time: np.ndarray, recorded: np.ndarray) -
     status = str(recording.attrs("motion")["status"]) if "motion" in recording else "completed"
     if status == "completed" and len(time) == len(recorded):
         return ""
-    return f"{'blown up' if status == 'completed' else status} after {number(time[-1])} s"
+    when = f"{number(time[-1])} {recording.units.time}"
+    return f"{'blown up' if status == 'completed' else status} after {when}"
 
 
 def sound_frames(time: np.ndarray, *values: np.ndarray) -> list[np.ndarray]:

@@ -15,6 +15,7 @@ from simphys.autograd.errors import InputError, StorageError
 from simphys.record.contents import damage_as_errors, require_rows, require_whole
 from simphys.record.index import HERE, INDEX_NAME, SEGMENT_FOLDER, Column, Index, load_index
 from simphys.record.storage import decode, open_file, read_attrs
+from simphys.simulator import SI, Units
 from simphys.simulator.views import views
 
 T = TypeVar("T")
@@ -140,6 +141,12 @@ class Recording:
             if not isinstance(found, dict):
                 raise ValueError(f"{str(found)[:80]!r}, where a table should be")
             return found
+
+    @property
+    def units(self) -> Units:
+        """Units of length and time of the run: those that its scene states, or else m and s."""
+        stated = self.scene.get("units")
+        return Units(**stated) if isinstance(stated, dict) else SI
 
     @property
     def params(self) -> dict[str, np.ndarray]:

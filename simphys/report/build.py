@@ -227,7 +227,8 @@ def _lead(recording: Recording) -> str:
     if "motion" in first:
         steps: Any = first.attrs("motion")["steps"]
         dt = float(scene.get("time", {}).get("dt", 0.0))
-        parts.append(f"{int(steps):,} steps of {dt:g} s, {number(int(steps) * dt)} s in all")
+        unit = recording.units.time
+        parts.append(f"{int(steps):,} steps of {dt:g} {unit}, {number(int(steps) * dt)} {unit} in all")
     return " \N{MIDDLE DOT} ".join(parts)
 
 
@@ -253,7 +254,7 @@ def _describe_replay(replay: dict[str, Any], title: str, name: str) -> dict[str,
     names = ", ".join([str(layer["name"]) for layer in replay["layers"]])
     time = replay["time"]
     whose = f"{title}, {name}" if name else title
-    alt = f"Replay of {whose}: {names}, {len(time)} moments from {time[0]:g} to {time[-1]:g} s"
+    alt = f"Replay of {whose}: {names}, {len(time)} moments from {time[0]:g} to {time[-1]:g} {replay['time_unit']}"
     hint = ". ".join([*(f"{part[0].upper()}{part[1:]}" for part in (replay["remark"], replay["ended"]) if part), hint])
     data = json.dumps(replay, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
     return {"name": name, "alt": alt, "hint": hint, "data": data}

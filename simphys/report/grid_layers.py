@@ -45,7 +45,7 @@ def replay_grid(
     low, high = layers[0]["low_corner"], layers[0]["high_corner"]
     return {
         "dim": 2,
-        "unit": "m",
+        "unit": grid.units.length,
         "axes": layers[0]["axes"],
         "time": np.round(rows.time, 9).tolist(),
         "low": low,

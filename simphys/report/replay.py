@@ -44,7 +44,7 @@ def make_replay(recording: Recording) -> Replay:
             name: encode((255 * matplotlib.colormaps[name](np.arange(256))[:, :3]).astype(np.uint8))
             for name in ("viridis", "RdBu_r")
         }
-        return {**found, "ramps": ramps, "palette": list(style.COLORS)}
+        return {**found, "time_unit": recording.units.time, "ramps": ramps, "palette": list(style.COLORS)}
     raise style.NotRecorded("replay", "needs a recorded motion", "none", "Run the scene again.")
 
 
@@ -246,7 +246,7 @@ def _replay_pendulum(recording: Recording) -> Replay:
     time, joints = read_joints(recording)
     frames = choose_frames(len(time), joints[0].size)
     joints = joints[frames]
-    found = _frame(time[frames], joints, "m", style.describe_end(recording, time, time))
+    found = _frame(time[frames], joints, recording.units.length, style.describe_end(recording, time, time))
     low, high = joints.min(axis=(0, 1)), joints.max(axis=(0, 1))
     low, high = low - 0.1 * (high - low).max(), high + 0.1 * (high - low).max()
     found["low"], found["high"] = low.tolist(), high.tolist()

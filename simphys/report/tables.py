@@ -125,7 +125,8 @@ def solver_table(recording: Recording) -> Table:
     rows = [("simulator", str(scene.get("simulator", {}).get("name", "?")))]
     if "motion" in recording:
         about: dict[str, Any] = recording.attrs("motion")
-        rows.append(("steps", f"{int(about['steps']):,} of {scene.get('time', {}).get('dt', float('nan')):g} s"))
+        dt = f"{scene.get('time', {}).get('dt', float('nan')):g} {recording.units.time}"
+        rows.append(("steps", f"{int(about['steps']):,} of {dt}"))
         rows.append(("motion", str(about["status"])))
     if "unknowns" in recording:
         chosen = scene.get("optimizer", {})

@@ -117,7 +117,7 @@ def _write_csv(recording: Recording, folder: Path) -> list[Path]:
         paths.append(folder / f"{(group if name == 'value' else path).replace('/', '_')}.csv")
         with paths[-1].open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(["time [s]", *heads])
+            writer.writerow([f"time [{recording.units.time}]", *heads])
             writer.writerows(np.column_stack([time, values.reshape(len(time), -1)]).tolist())
     return paths
 

@@ -122,7 +122,7 @@ class _Motion:
         recorder.discard(STRESSES)
         if scene.controls is not None:
             steps = np.arange(scene.steps)
-            units = {"value": scene.controls.unit, "time": "s"}
+            units = {"value": scene.controls.unit, "time": scene.units.time}
             signal = scene.controls.signal(scene.steps).data
             if signal.ndim > len(scene.model.control_shape() or ()) + 1:
                 signal = np.moveaxis(signal, 1, 0).reshape(scene.steps, -1)  # a channel for each member
@@ -144,10 +144,11 @@ class _Motion:
         rows = slice(-first % every, None, every)
         moments = {"step": steps[rows], "time": steps[rows] * self._scene.dt}
         found = {group: {**moments, "value": states[name][rows]} for name, group in self._groups.items()}
-        units = {group: {"value": find_unit(self._scene, name), "time": "s"} for name, group in self._groups.items()}
+        moment = self._scene.units.time
+        units = {group: {"value": find_unit(self._scene, name), "time": moment} for name, group in self._groups.items()}
         for group, stress in self._find_stresses({name: values[rows] for name, values in states.items()}).items():
             found[group] = {**moments, "value": stress.values.astype(self._dtype)}
-            units[group] = {"value": stress.unit, "time": "s"}
+            units[group] = {"value": stress.unit, "time": moment}
         self._recorder.extend(found, units=units)  # at once: an interrupt leaves series of one length
         begin, end = np.searchsorted(self._needed, [first, int(steps[-1]) + 1])
         for (field, component, _), series in zip(self._measured(), self._series, strict=True):

@@ -40,7 +40,8 @@ def describe_readings(scene: Scene) -> Iterator[str]:
         if seen is None:
             continue
         name = f"{part.name}: " if part.name else ""
-        line = f"{name}{len(seen.times):,} samples, {seen.times[0]:.4g} to {seen.times[-1]:.4g} s, {part.steps:,} steps"
+        span = f"{seen.times[0]:.4g} to {seen.times[-1]:.4g} {part.units.time}"
+        line = f"{name}{len(seen.times):,} samples, {span}, {part.steps:,} steps"
         yield line + (_first_sample(part, seen) if isinstance(seen, Observations) and part.members is None else "")
 
 

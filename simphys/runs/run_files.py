@@ -214,12 +214,18 @@ def find_unit(scene: Scene, field: str) -> str:
         channels = [c for c in (seen.channels if seen else ()) if c.kind == "component" and c.field == field]
         found = next((c.unit for c in channels if c.unit), None)
     if found is None and scene.grid is not None:
-        found = scene.grid.fields.get(field)
+        found = _convert(scene, scene.grid.fields.get(field))
     if found is None:
-        found = getattr(scene.model, "units", {}).get(field)
+        found = _convert(scene, getattr(scene.model, "units", {}).get(field))
     if found is None and scene.bodies is not None and field in ("position", "velocity"):
-        return "m" if field == "position" else f"{find_unit(scene, 'position')}/s"
+        length, time = scene.units
+        return length if field == "position" else f"{find_unit(scene, 'position')}/{time}"
     return found or ""
+
+
+def _convert(scene: Scene, unit: str | None) -> str | None:
+    """Convert a unit that the simulator names, in SI, to those of the scene."""
+    return None if unit is None else scene.units.convert(unit)
 
 
 def find_group(scene: Scene, field: str) -> str:
@@ -242,7 +248,9 @@ def write_grid(recorder: AnyRecorder, scene: Scene) -> None:
         "offset": grid.offset,
         "depth": grid.depth,
         "fields": names,
-        "units": [find_unit(scene, name) if name in of_state else grid.fields[name] for name in names],
+        "units": [
+            find_unit(scene, name) if name in of_state else scene.units.convert(grid.fields[name]) for name in names
+        ],
     }
     members = {} if scene.members is None else {"members": scene.members}
     recorder.write("grid", attrs=attrs | members)
@@ -255,11 +263,13 @@ def recorders_of_parts(recorder: RunRecorder, scene: Scene) -> list[tuple[AnyRec
     return [(PartRecorder(recorder, name_group(part.name)), part) for part in scene.experiments]
 
 
-def write_observations(recorder: AnyRecorder, seen: Measurement) -> None:
-    """Record the measurement; a whole field in the order of recorded states: times first, members second."""
+def write_observations(recorder: AnyRecorder, scene: Scene) -> None:
+    """Record the scene's measurement; a whole field in the order of recorded states: times first, members second."""
+    seen = scene.observations
+    assert seen is not None
     if isinstance(seen, FieldObservations):
         moved = seen.rows_first()
-        units = {"time": "s", "value": seen.unit}
+        units = {"time": scene.units.time, "value": seen.unit}
         arrays = {"time": moved.times, "value": moved.values, "weight": moved.weights}
         if moved.validation is not None:
             arrays["validation_weight"] = moved.validation

@@ -17,7 +17,7 @@ AXES = ("x", "y", "z")
 def to_xarray(recording: Recording) -> Any:
     """Collect the motion, its gradient, the control and the measurement of a run in an xarray.Dataset.
 
-    Quantities of bodies have the axes time, body, axis; fields on a grid time, x, y, z with the middles of cells [m].
+    Quantities of bodies have the axes time, body, axis; fields on a grid time, x, y, z with the middles of cells.
     Errors: InputError without xarray, or for a run without a motion, or with several: take one of `list_parts`.
     """
     try:
@@ -88,7 +88,7 @@ class _Collection:
             if known.startswith("time") and np.array_equal(values, time):
                 return known
         axis = "time" if "time" not in self.coordinates else f"time_{name}"
-        self.coordinates[axis] = (axis, np.asarray(time, float), {"units": "s"})
+        self.coordinates[axis] = (axis, np.asarray(time, float), {"units": self._recording.units.time})
         return axis
 
     def _dims(self, field: str, shape: tuple[int, ...], *, bodies: bool) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ class _Collection:
             return "body", "axis"
         if shape == self._cells:
             for axis, middles in zip(AXES, self._middles, strict=False):
-                self.coordinates[axis] = (axis, middles, {"units": "m"})
+                self.coordinates[axis] = (axis, middles, {"units": self._recording.units.length})
             return AXES[: len(shape)]
         if field == "channel":
             return ("channel",)

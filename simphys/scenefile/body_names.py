@@ -33,6 +33,10 @@ class BodyNames:
         name = self.given[body] if body < len(self.given) else None
         return name or f"{self.word} {body}"
 
+    def gives(self, body: int) -> bool:
+        """True if the scene gives the body a name."""
+        return body < len(self.given) and bool(self.given[body])
+
     @property
     def several(self) -> str:
         """Word for several of them."""

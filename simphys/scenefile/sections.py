@@ -8,7 +8,9 @@ import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
 
 from simphys.autograd import runtime, tensor
 from simphys.rollout.budget import parse
@@ -18,7 +20,7 @@ from simphys.scenefile.fit_sections import ObservationsSection, OptimizerSection
 from simphys.scenefile.loss_sections import LossSection
 from simphys.scenefile.section import Count, Fields, Index, Key, Positive, Problem, Section, Simulator
 from simphys.scenefile.sizes import Sizes
-from simphys.simulator import Model, Record
+from simphys.simulator import SI, Model, Record
 from simphys.simulator.returned import require_fields, require_kind
 
 
@@ -81,6 +83,14 @@ class TimeSection(Section):
         ratio = end / self.dt
         nearest = max(1, round(ratio))
         return nearest if math.isclose(ratio, nearest, rel_tol=1e-9) else math.ceil(ratio)
+
+
+class UnitsSection(Section):
+    """The units in which the scene computes, as pictures, reports and files of data name them: of length, such as
+    "nm", and of time, such as "ps". All numbers of the scene must fit together in them; none is converted."""
+
+    length: Annotated[str, Field(min_length=1)] = SI.length
+    time: Annotated[str, Field(min_length=1)] = SI.time
 
 
 class ExperimentSection(Section):
@@ -147,6 +157,7 @@ class Config(Section):
 
     title: str = ""
     simulator: Simulator
+    units: UnitsSection = UnitsSection()
     runtime: RuntimeSection = RuntimeSection()
     time: TimeSection
     control: ControlSection | None = None

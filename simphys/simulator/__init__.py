@@ -8,9 +8,11 @@ from .grids import Grid
 from .markers import Markers
 from .record import Record
 from .step_limit import StepLimit
+from .units import SI, Units
 from .waves import Waves
 
 __all__ = [
+    "SI",
     "Array",
     "Arrays",
     "Bodies",
@@ -25,5 +27,6 @@ __all__ = [
     "Rows",
     "Shape",
     "StepLimit",
+    "Units",
     "Waves",
 ]

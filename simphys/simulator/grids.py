@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .units import SI, Units
+
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
@@ -26,6 +28,8 @@ class Grid:
     A field of vectors has the components first; on a staggered grid it may have one entry more along an axis."""
     depth: bool = False
     """True if the last axis is the depth, as in a section x, z: pictures draw it downwards."""
+    units: Units = SI
+    """Units of length and time in pictures."""
 
     def axis(self, axis: int) -> npt.NDArray[Any]:
         """Positions of the cells along an axis [m], [cells[axis]]."""

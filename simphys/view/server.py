@@ -45,6 +45,8 @@ class _Shown:
     world: World
     rows: int
     """Number of recorded states when it was read."""
+    unit: str
+    """Unit of time."""
     goes_on: bool
     gradient: tuple[np.ndarray, np.ndarray] | None
     arrows: Any = None
@@ -130,12 +132,14 @@ class Viewer:
         shown = None if layers.places is None else layers.places.shape[1]
         gradient = None if shown is None else read_gradient(recording, moments, shown)
         rows, goes_on = _count_rows(recording), "motion" not in recording
-        return _Shown(folder, part, title, moments, layers, world, rows, goes_on, gradient)
+        unit = str(replay["time_unit"])
+        return _Shown(folder, part, title, moments, layers, world, rows, unit, goes_on, gradient)
 
     def _build_controls(self) -> None:
         gui = self._server.gui
         gui.add_markdown("\n".join([f"- **{each.title}** ({each.folder})" for each in self._shown]))
-        self._time = gui.add_slider("time [s]", 0.0, self.end, max(self.end / 1000, 1e-9), 0.0)
+        units = " or ".join(dict.fromkeys([each.unit for each in self._shown]))
+        self._time = gui.add_slider(f"time [{units}]", 0.0, self.end, max(self.end / 1000, 1e-9), 0.0)
         self._playing = gui.add_checkbox("play", False)
         self._speed = gui.add_slider("speed, log2", -4.0, 4.0, 0.5, 0.0)
         names = list(dict.fromkeys([name for each in self._shown for name in each.layers.colours]))

@@ -38,3 +38,11 @@ def test_a_chain_has_links_and_a_spherical_pendulum_a_node() -> None:
 def test_a_name_is_that_of_one_rigid_body_only() -> None:
     with pytest.raises(ConfigError, match="one body only"):
         load_scene(SCENES / "rigid" / "two_balls.toml", ["bodies.1.name=left ball"])
+
+
+def test_bodies_describe_themselves_in_few_lines() -> None:
+    walker = load_scene(SCENES / "rigid" / "walker_2d.toml").bodies
+    assert repr(walker).splitlines()[:2] == ["Bodies: 5", "  trunk         body 0"]
+    assert walker is not None and "<td" in walker._repr_html_() and "right shank" in walker._repr_html_()
+    crawler = repr(load_scene(SCENES / "mpm" / "crawler.toml").bodies)
+    assert "left leg" in crawler and "array" not in crawler and len(crawler.splitlines()) < 12

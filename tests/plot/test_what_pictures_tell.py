@@ -124,3 +124,15 @@ def test_an_obstacle_is_drawn_with_its_outline() -> None:
     places = np.concatenate([path.vertices for path in outline.get_paths()])
     distance = np.linalg.norm(places - [0.32, 0.32], axis=1)
     assert distance == pytest.approx(0.08, abs=0.002)
+
+
+def test_few_bodies_with_names_have_their_curves() -> None:
+    figure = plot.trajectory(run("rigid/walker_2d", "time.steps=8"))
+    curves = figure.axes[-1]
+    legend = curves.get_legend()
+    assert legend is not None and not legend.get_title().get_text()
+    named = [text.get_text() for text in legend.get_texts()]
+    assert named == ["trunk", "left thigh", "left shank", "right thigh", "right shank", "x", "y"]
+    shown = [line for line in curves.get_lines() if len(line.get_xdata())]
+    assert len(shown) == 10
+    assert len({line.get_color() for line in shown}) == 5 and len({line.get_linestyle() for line in shown}) == 2

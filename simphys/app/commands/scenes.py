@@ -23,7 +23,7 @@ def run(
     loaded = late.scene.load_scene(scene, overrides or ())
     folder = Path(loaded.config.output.folder)
     try:
-        with late.report.RunProgress(loaded.dt) as progress:
+        with late.report.RunProgress(loaded.dt, loaded.units.time) as progress:
 
             def on_progress(step: int, steps: int) -> None:
                 progress.update(step, steps)

@@ -101,7 +101,8 @@ def scene_health(scene: Scene) -> Health:
 
     of_motion = [term for term in scene.config.loss.terms if term.kind != "regularization"]
     chosen = loss if scene.observations is not None or of_motion else None
-    return health(scene.model, scene.params, scene.state, steps=scene.steps, control=scene.control(), loss=chosen)
+    found = health(scene.model, scene.params, scene.state, steps=scene.steps, control=scene.control(), loss=chosen)
+    return replace(found, units=scene.units)
 
 
 def _simulate(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simphys.autograd.look.html import html_picture, html_text
-from simphys.simulator import Array, Arrays
+from simphys.simulator import SI, Array, Arrays, Units
 from simphys.simulator.events import Event
 from simphys.simulator.views import views
 
@@ -48,12 +48,15 @@ class Health:
     """First NaN or inf, if there is one."""
     events: tuple[Event, ...] = ()
     """Events of the motion, where it is not smooth, in the order of time; empty if the model reports none."""
+    units: Units = SI
+    """Units of length and time of the scene."""
 
     def __repr__(self) -> str:
-        rate = "unknown" if self.rate is None else f"{self.rate.value:.3g} 1/s"
+        unit = self.units.time
+        rate = "unknown" if self.rate is None else f"{self.rate.value:.3g} 1/{unit}"
         return "\n".join(
             [
-                f"Health of a gradient over {self.steps:,} steps of {self.dt:g} s: loss {self.loss:.6g}",
+                f"Health of a gradient over {self.steps:,} steps of {self.dt:g} {unit}: loss {self.loss:.6g}",
                 f"  growth of the adjoint, back from the end  {rate}",
                 f"  usable horizon                            {self.usable_steps:,} steps",
                 f"  without effect on the loss                {', '.join(self.vanishing) or 'nothing'}",

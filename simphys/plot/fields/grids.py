@@ -37,12 +37,13 @@ class Plane:
         if self.across is None:
             return ""
         middle = self.grid.axis(self.across)[self.grid.cells[self.across] // 2]
-        return f"{style.AXIS_NAMES[self.across]} = {style.number(middle)} m"
+        return f"{style.AXIS_NAMES[self.across]} = {style.number(middle)} {self.grid.units.length}"
 
     @property
     def labels(self) -> list[str]:
         """Labels of the axes."""
-        return [f"{'depth' if self.is_depth(axis) else style.AXIS_NAMES[axis]} [m]" for axis in self.axes]
+        names = ["depth" if self.is_depth(axis) else style.AXIS_NAMES[axis] for axis in self.axes]
+        return [style.with_unit(name, self.grid.units.length) for name in names]
 
     def is_depth(self, axis: int) -> bool:
         """True for the axis that points downwards, the last one of a grid with depth."""
@@ -122,7 +123,7 @@ def read_grid(recording: Recording, picture: str) -> Grid:
     about: dict[str, Any] = recording.attrs("grid")
     fields = dict(zip(about["fields"], about["units"], strict=True))
     place = {"spacing": about["spacing"], "offset": about["offset"], "depth": bool(about.get("depth", False))}
-    return Grid(cells=tuple(about["cells"]), fields=fields, **place)
+    return Grid(cells=tuple(about["cells"]), fields=fields, units=recording.units, **place)
 
 
 def make_planes(grid: Grid) -> tuple[Plane, ...]:
@@ -165,7 +166,9 @@ def make_quantity(
     unit = grid.fields[field] if unit is None else unit
     if kind == "vorticity":
         rotation = "vorticity" if field == "velocity" else f"rotation of {field}"
-        return Quantity(path, rotation, "1/s" if unit == "m/s" else f"({unit or 1})/m", kind, of_many)
+        is_speed = unit == grid.units.speed
+        unit = f"1/{grid.units.time}" if is_speed else f"({unit or 1})/{grid.units.length}"
+        return Quantity(path, rotation, unit, kind, of_many)
     if kind == "length":
         return Quantity(path, "speed" if field == "velocity" else f"|{field}|", unit, kind, of_many)
     return Quantity(path, field, unit, kind, of_many)

@@ -61,7 +61,7 @@ def _draw_line(figure: Figure, frames: Frames, along: Frames) -> None:
     places, label = plane.places(plane.axes[0]), frames.quantity.label
     colors = matplotlib.colormaps[UNSIGNED](np.linspace(0, 0.9, len(frames.time)))
     for moment, (values,), color in zip(frames.time, frames.pictures, colors, strict=True):
-        above.plot(places, values, color=color, label=f"{style.number(moment)} s")
+        above.plot(places, values, color=color, label=style.moment(above, moment))
     above.set_ylabel(label)
     style.legend_above(above)
     values = np.array([picture for (picture,) in along.pictures])
@@ -70,7 +70,8 @@ def _draw_line(figure: Figure, frames: Frames, along: Frames) -> None:
         places, along.time, values, shading="nearest", norm=scale.norm, cmap=scale.color_map, rasterized=True
     )
     beneath.grid(visible=False)
-    beneath.set(xlabel=plane.labels[0], ylabel="time [s]")
+    beneath.set_xlabel(plane.labels[0])
+    style.label_time(beneath, upward=True)
     draw_colorbar(figure, [beneath], scale, label)
     figure.align_ylabels([above, beneath])
 
@@ -90,7 +91,7 @@ def _draw_plane(figure: Figure, frames: Frames) -> None:
         for solid in frames.obstacle:
             draw_obstacle(axes, plane, solid)
         label_axes(axes, plane, width)
-        axes.set_title(f"t = {style.number(moment)} s")
+        axes.set_title(f"t = {style.moment(axes, moment)}")
         axes.label_outer()
     for axes in panels.flat[count:]:
         axes.remove()
@@ -108,7 +109,7 @@ def _draw_space(figure: Figure, frames: Frames) -> None:
     )
     scale = make_scale([picture for pictures in frames.pictures for picture in pictures])
     for column, (moment, pictures) in enumerate(zip(frames.time, frames.pictures, strict=True)):
-        panels[0, column].set_title(f"t = {style.number(moment)} s")
+        panels[0, column].set_title(f"t = {style.moment(panels[0, column], moment)}")
         for place, (axes, plane, picture) in enumerate(zip(panels[:, column], frames.planes, pictures, strict=True)):
             draw_plane(axes, plane, picture, scale)
             if frames.obstacle:

@@ -44,7 +44,7 @@ def fields(recording: Recording, path: str | Path | None = None) -> Figure:
             axes.set_ylabel(style.with_unit(name, unit))
             low, high = (style.number(bound(of)) for bound in (np.min, np.max))
             axes.set_title(f"{name}: from {low} to {high} {unit}".rstrip())
-        panels[-1].set_xlabel("time [s]")
+        style.label_time(panels[-1])
         figure.align_ylabels(panels)
         style.save(figure, path)
     return figure

@@ -70,7 +70,7 @@ def _draw_lines(figure: Figure, rows: list[Frames]) -> None:
         places = plane.places(plane.axes[0])
         colors = matplotlib.colormaps[UNSIGNED](np.linspace(0, 0.9, len(frames.time)))
         for moment, (values,), color in zip(frames.time, frames.pictures, colors, strict=True):
-            axes.plot(places, values, color=color, label=f"{style.number(moment)} s")
+            axes.plot(places, values, color=color, label=style.moment(axes, moment))
         axes.set_ylabel(f"{frames.quantity.name}\n[{frames.quantity.unit or 1}]")
     style.legend_above(panels[0])
     panels[-1].set_xlabel(plane.labels[0])
@@ -89,7 +89,7 @@ def _draw_planes(figure: Figure, rows: list[Frames]) -> None:
             if frames.obstacle:
                 draw_obstacle(axes, plane, frames.obstacle[0])
             label_axes(axes, plane, width)
-            axes.set_title(f"t = {style.number(moment)} s" if place == 0 else "")
+            axes.set_title(f"t = {style.moment(axes, moment)}" if place == 0 else "")
             axes.label_outer()
         for axes in line[len(frames.time) :]:
             axes.remove()

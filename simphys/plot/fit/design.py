@@ -9,13 +9,14 @@ from matplotlib.figure import Figure
 
 from simphys.assess.design import Design, Option
 from simphys.plot import style
+from simphys.simulator import SI, Units
 
 MOST = 16
 """Largest number of changes that are drawn."""
 COLOUR = {"without": 1, "twice": 0, "further sensor": 2, "longer": 3}
 
 
-def design(found: Design, path: str | Path | None = None, *, title: str = "") -> Figure:
+def design(found: Design, path: str | Path | None = None, *, title: str = "", units: Units = SI) -> Figure:
     """Draw the factor of the errors by each change, and for each part of the time the factor without it.
 
     Saved at `path` if given.
@@ -23,6 +24,7 @@ def design(found: Design, path: str | Path | None = None, *, title: str = "") ->
     shown = [each for each in found.options if np.isfinite(each.gain)][:MOST]
     with style.style():
         figure = style.Picture(figsize=(style.WIDTH, 2.6 + 0.32 * len(shown)), layout="constrained")
+        figure.units = units
         if title:
             figure.suptitle(title, x=0.01, ha="left")
         above, beneath = figure.subplots(2, 1, height_ratios=(0.6 + 0.32 * len(shown), 2.0))
@@ -42,7 +44,7 @@ def design(found: Design, path: str | Path | None = None, *, title: str = "") ->
         if len(found.times) > 1:
             style.legend_beside(beneath)
         beneath.set_title("factor of the errors without a part of the time")
-        beneath.set_xlabel("time [s]")
+        style.label_time(beneath)
         style.save(figure, path)
     return figure
 

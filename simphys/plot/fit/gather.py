@@ -71,5 +71,6 @@ def _draw_one(axes: Axes, picture: np.ndarray, time: np.ndarray, scale: Scale) -
     axes.grid(visible=False)
     numbers = np.arange(picture.shape[1])
     axes.pcolormesh(numbers, time, picture, shading="nearest", norm=scale.norm, cmap=scale.color_map, rasterized=True)
-    axes.set(xlabel="receiver", ylabel="time [s]")
+    axes.set_xlabel("receiver")
+    style.label_time(axes, upward=True)
     axes.set_ylim(time[-1], time[0])

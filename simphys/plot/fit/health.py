@@ -42,6 +42,7 @@ def health(
         kinds = len(group_by_kind(found.events))
         heights = [*[2.3] * len(found.adjoint), 3.2, *[0.5 + ROW * kinds] * (kinds > 0)]
         figure = style.Picture(figsize=(style.WIDTH, 0.6 + sum(heights)), layout="constrained")
+        figure.units = found.units
         remark = "" if found.fault is None else f"{found.fault.where} is not finite"
         if title or remark:
             figure.suptitle(": ".join([part for part in (title, remark) if part]), x=0.01, ha="left")
@@ -56,7 +57,7 @@ def health(
             draw_events(panels[-1], found.events)
         for axes in panels:
             _shade_unusable(axes, found)
-        panels[-1].set_xlabel("time [s]")
+        style.label_time(panels[-1])
         panels[-1].set_xlim(0, found.times[-1])
         figure.align_ylabels(panels[: len(found.adjoint) + 1])
         style.save(figure, path)
@@ -110,7 +111,7 @@ def _draw_growth(axes: Axes, found: Health) -> None:
     axes.set_ylabel("growth [1]")
     whole = found.usable_steps == found.steps
     much = "the whole horizon" if whole else f"the last {found.usable_steps} of {found.steps} steps"
-    axes.set_title(f"usable gradient: {much}, {style.number(found.usable_steps * found.dt)} s", pad=20)
+    axes.set_title(f"usable gradient: {much}, {style.moment(axes, found.usable_steps * found.dt)}", pad=20)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, columnspacing=1.2, handlelength=1.6, fontsize=8.5)
 
 

@@ -88,7 +88,7 @@ def fit(recording: Recording, path: str | Path | None = None) -> Figure:
         else:  # no room beside the titles
             style.legend_of_all(figure, rows)
         for place in {min(2 * across, len(rows)) - 1, len(rows) - 1}:  # the last of each column
-            rows[place].set_xlabel("time [s]")
+            style.label_time(rows[place])
         figure.align_ylabels(rows)
         style.save(figure, path)
     return figure

@@ -53,6 +53,6 @@ def control(recording: Recording, path: str | Path | None = None) -> Figure:
             figure.colorbar(image, ax=axes, label=style.with_unit("control", unit))
         low, high = style.number(value.min()), style.number(value.max())
         axes.set_title(f"control, {channels} {'channel' if channels == 1 else 'channels'}: from {low} to {high}")
-        axes.set_xlabel("time [s]")
+        style.label_time(axes)
         style.save(figure, path)
     return figure

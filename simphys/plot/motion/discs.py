@@ -55,7 +55,7 @@ def draw_discs(figure: Figure, motion: Motion, recording: Recording) -> None:
     if len(radius) <= NUMBERED:
         for disc, (x, y) in enumerate(motion.position[-1]):
             axes.text(x, y, str(disc), ha="center", va="center", fontsize=8, color=style.INK, zorder=5, clip_on=True)
-    axes.set_title(_title(motion, targets))
+    axes.set_title(_title(axes, motion, targets))
 
 
 def draw_circles(axes: Axes, places: np.ndarray, radius: np.ndarray, colors: list[str], **look: Any) -> None:
@@ -109,8 +109,9 @@ def _chosen(nodes: Any, count: int) -> Iterable[int]:
     return range(count) if nodes is None else nodes
 
 
-def _title(motion: Motion, targets: dict[int, np.ndarray]) -> str:
-    span = f"from t = {style.number(motion.time[0])} s (pale) to {style.number(motion.time[-1])} s"
+def _title(axes: Axes, motion: Motion, targets: dict[int, np.ndarray]) -> str:
+    begin, end = (style.moment(axes, motion.time[row]) for row in (0, -1))
+    span = f"from t = {begin} (pale) to {end}"
     if not 0 < len(targets) <= FEW:
         return span
     off = {disc: float(np.linalg.norm(motion.position[-1, disc] - place)) for disc, place in targets.items()}

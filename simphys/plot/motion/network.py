@@ -43,7 +43,8 @@ def draw_chain(figure: Figure, motion: Motion) -> None:
         axes.plot(starts, motion.pinned, "s", color=style.INK, markersize=4, label="pinned", clip_on=False)
         style.legend_above(axes)
     axes.set_title(f"{len(nodes)} nodes, displaced by up to {style.number(reach)} {motion.position_unit}".rstrip())
-    axes.set(xlabel="time [s]", ylabel="node")
+    style.label_time(axes)
+    axes.set_ylabel("node")
     axes.grid(False)
 
 
@@ -83,7 +84,7 @@ def draw_network(figure: Figure, motion: Motion, recording: Recording) -> None:
             patch = axes.add_patch(Polygon(ground, facecolor=GROUND, edgecolor="none", zorder=0))
             patch.set_in_layout(False)  # it goes on outside of the picture
         colors = _draw_snapshot(axes, motion, where, values, norm)
-        axes.set_title(f"t = {style.number(motion.time[frame])} s")
+        axes.set_title(f"t = {style.moment(axes, motion.time[frame])}")
         axes.set(aspect="equal", xlim=limits[0], ylim=limits[1])
     for axes in panels.flat[len(frames) :]:
         axes.remove()
@@ -148,7 +149,8 @@ def _draw_height(axes: Axes, motion: Motion, frames: np.ndarray, several: str, *
         for axis in range(motion.dim):
             axes.plot(motion.time, motion.position[:, motion.free, axis].mean(axis=1), label=style.AXIS_NAMES[axis])
         axes.set_title(f"mean position of {motion.free.size} {several}")
-        axes.set(xlabel="time [s]", ylabel=style.with_unit("position", motion.position_unit))
+        style.label_time(axes)
+        axes.set_ylabel(style.with_unit("position", motion.position_unit))
         style.legend_above(axes)
         return
     axes.fill_between(
@@ -156,4 +158,5 @@ def _draw_height(axes: Axes, motion: Motion, frames: np.ndarray, several: str, *
     )
     axes.plot(motion.time, height.mean(axis=1), color=style.COLORS[0])
     axes.set_title("height of the free nodes: mean, lowest to highest")
-    axes.set(xlabel="time [s]", ylabel=style.with_unit(style.AXIS_NAMES[motion.dim - 1], motion.position_unit))
+    style.label_time(axes)
+    axes.set(ylabel=style.with_unit(style.AXIS_NAMES[motion.dim - 1], motion.position_unit))

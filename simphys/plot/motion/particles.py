@@ -161,7 +161,7 @@ def _draw_snapshots(figure: SubFigure, view: View, frames: np.ndarray, rows: int
     for axes, frame in zip(panels.flat, frames, strict=False):
         draw_walls(axes, view)
         draw_particles(axes, view, int(frame), scale)
-        axes.set_title(f"t = {style.number(view.motion.time[frame])} s")
+        axes.set_title(f"t = {style.moment(axes, view.motion.time[frame])}")
         axes.label_outer()
     for axes in panels.flat[len(frames) :]:
         axes.remove()
@@ -175,7 +175,8 @@ def _draw_mean(axes: Axes, motion: Motion, frames: np.ndarray) -> None:
     for axis in range(motion.dim):
         axes.plot(motion.time, motion.position[..., axis].mean(axis=1), label=style.AXIS_NAMES[axis])
     axes.set_title(f"mean position of {motion.position.shape[1]} particles")
-    axes.set(xlabel="time [s]", ylabel=style.with_unit("position", motion.position_unit))
+    style.label_time(axes)
+    axes.set_ylabel(style.with_unit("position", motion.position_unit))
     style.legend_above(axes)
 
 

@@ -33,12 +33,15 @@ def draw_pendulum(recording: Recording, path: str | Path | None = None) -> Figur
         axes.plot(*points[:, -1].T, color=style.COLORS[1], linewidth=0.8, alpha=0.6, label="path of the free end")
         for number, frame in enumerate(frames):
             shade = 0.2 + 0.8 * number / max(len(frames) - 1, 1)
-            label = f"t = {style.number(time[frame])} s" if number in (0, len(frames) - 1) else None
+            label = f"t = {style.moment(axes, time[frame])}" if number in (0, len(frames) - 1) else None
             look: dict[str, Any] = {"color": style.COLORS[0], "alpha": shade, "linewidth": 1.6, "label": label}
             axes.plot(*points[frame].T, "-o", markersize=6, zorder=3 + number, **look)
         axes.plot(*points[0, 0], "s", color=style.INK, markersize=7, zorder=20)
-        axes.set(aspect="equal", xlabel="x [m]", ylabel="y [m]" if joints.shape[2] == 2 else "up [m]")
-        axes.set_title(f"links at {len(frames)} times from {style.number(time[0])} to {style.number(time[-1])} s")
+        length = recording.units.length
+        up = "y" if joints.shape[2] == 2 else "up"
+        axes.set(aspect="equal", xlabel=f"x [{length}]", ylabel=f"{up} [{length}]")
+        span = f"{style.number(time[0])} to {style.moment(axes, time[-1])}"
+        axes.set_title(f"links at {len(frames)} times from {span}")
         style.legend_beside(axes)
         style.save(figure, path)
     return figure

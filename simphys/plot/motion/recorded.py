@@ -16,7 +16,7 @@ SPRINGS = f"{style.BODIES}/springs"
 
 @dataclass(frozen=True)
 class Motion:
-    """Motion: time [T] s; position and velocity [T, n, dim] in their units.
+    """Motion: time [T]; position and velocity [T, n, dim] in their units.
 
     free [m] and pinned [n - m] are node indices, springs [S, 2] pairs of node indices. ended: the reason and time of an
     early end, or ''.

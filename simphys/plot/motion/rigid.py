@@ -67,7 +67,7 @@ def draw_rigid(figure: Figure, motion: Motion, recording: Recording) -> None:
     panels = above.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for axes, frame in zip(panels.flat, frames, strict=False):
         draw_bodies(axes, view, int(frame))
-        axes.set_title(f"t = {style.number(motion.time[frame])} s")
+        axes.set_title(f"t = {style.moment(axes, motion.time[frame])}")
         axes.set(aspect="equal", xlim=view.limits[0], ylim=view.limits[1])
         axes.grid(False)
     wide = min(PANEL_WIDTH / columns, panel * across / up)
@@ -83,7 +83,8 @@ def draw_rigid(figure: Figure, motion: Motion, recording: Recording) -> None:
     curves = beneath.subplots()
     draw_components(curves, motion.time, motion.position, motion.free, style.body_names(recording))
     name_components(curves, motion.free, motion.dim, style.body_names(recording))
-    curves.set(xlabel="time [s]", ylabel=style.with_unit("position", motion.position_unit))
+    style.label_time(curves)
+    curves.set_ylabel(style.with_unit("position", motion.position_unit))
     curves.set_title("centres of mass of the bodies")
 
 

@@ -51,7 +51,7 @@ def pendulum_stage(recording: Recording) -> Stage:
 
     def prepare(axes: Axes) -> None:
         axes.plot(*points[0, 0], "s", color=style.INK, markersize=7)
-        _set(axes, low, high, "m", joints.shape[2])
+        _set(axes, low, high, recording.units.length, joints.shape[2])
 
     def draw(axes: Axes, frame: int) -> None:
         axes.plot(*points[: frame + 1, -1].T, color=style.COLORS[1], linewidth=0.8, alpha=0.6)

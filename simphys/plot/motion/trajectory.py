@@ -59,5 +59,5 @@ def _draw_curves(figure: Figure, motion: Motion, names: BodyNames) -> None:
     for number, level in enumerate(motion.position[0, motion.pinned].ravel()[:FEW]):
         panels[0].axhline(level, color="#888888", linewidth=1, linestyle="--", label="" if number else "pinned")
     name_components(panels[0], motion.free, motion.dim, names)
-    panels[-1].set_xlabel("time [s]")
+    style.label_time(panels[-1])
     figure.align_ylabels(panels)

@@ -418,8 +418,8 @@ document.querySelectorAll(".replay").forEach((home) => {
     if (replay.axes) axes(); else if (replay.unit || solid) ruler();
     const now = replay.time[frame];
     slider.value = frame;
-    label.textContent = `t = ${text(now)} s`;
-    slider.setAttribute("aria-valuetext", `${text(now)} seconds`);
+    label.textContent = `t = ${text(now)} ${replay.time_unit}`;
+    slider.setAttribute("aria-valuetext", `${text(now)} ${replay.time_unit === "s" ? "seconds" : replay.time_unit}`);
   }
 
   // ---- control ----

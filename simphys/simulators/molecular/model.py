@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -123,6 +123,7 @@ class Molecular(InBox, Model):
     """Rate [1/m] at which Coulomb forces are damped, so that they are small at the cut-off."""
 
     Params, State = Params, State
+    units: ClassVar[Mapping[str, str]] = {"elapsed": "s", "displacement": "m", "msd": "m^2"}
 
     def __post_init__(self) -> None:
         require_box(self)
