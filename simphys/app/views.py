@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from simphys import plot
 from simphys.app.workflow import simulate
-from simphys.autograd.errors import InputError
+from simphys.autograd.errors import InputError, StorageError
 from simphys.diagnose.health import Health
 from simphys.experiment.scene import Scene
 from simphys.plot import style
@@ -85,8 +85,12 @@ def plot_trajectory(trajectory: Trajectory, field: str | None = None) -> Figure:
 
 
 def film_recording(recording: Recording, field: str | None = None) -> Film:
-    """Make the film of a run. Errors: NotRecorded."""
-    return Film(plot.draw_film(recording, field), f"film of {recording.scene.get('title') or 'a run'}")
+    """Make the film of a run. Errors: NotRecorded; StorageError where its states cannot be read."""
+    try:
+        frames = plot.draw_film(recording, field)
+    except StorageError as error:
+        raise StorageError(f"{error} `simphys plot RUN` draws the pictures that need no such states.") from error
+    return Film(frames, f"film of {recording.scene.get('title') or 'a run'}")
 
 
 def film_trajectory(trajectory: Trajectory, field: str | None = None) -> Film:

@@ -76,8 +76,8 @@ def _draw_named(axes: Axes, time: np.ndarray, values: np.ndarray, names: dict[in
         color = BODY_COLORS[body % len(BODY_COLORS)]
         for axis, dash in zip(range(values.shape[2]), DASHES, strict=False):
             axes.plot(time, values[:, body, axis], dash, color=color, label="" if axis else name)
-    for axis, dash in zip(AXIS_NAMES[: values.shape[2]], DASHES, strict=False):
-        axes.plot([], [], dash, color=INK, label=axis)
+    for axis_name, dash in zip(AXIS_NAMES[: values.shape[2]], DASHES, strict=False):
+        axes.plot([], [], dash, color=INK, label=axis_name)
 
 
 def _draw_spread(axes: Axes, time: np.ndarray, values: np.ndarray, name: str) -> None:

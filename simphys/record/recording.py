@@ -310,6 +310,8 @@ class FileStore:
         """
         parts = path.split("/")
         links = [file.get("/".join(parts[: depth + 1]), getlink=True) for depth in range(len(parts))]
+        if all(link is None or isinstance(link, h5py.HardLink) for link in links) and file.get(path) is None:
+            raise ValueError(f"its dataset {path} is missing")
         found = None if any([isinstance(link, h5py.ExternalLink) for link in links]) else file[path]
         if found is None or (isinstance(found, h5py.Dataset) and found.is_virtual):
             raise FileNotFoundError(f"the file to which {path} of {self._file} is a link,")

@@ -28,13 +28,16 @@ def export_run(recording: Recording, folder: Path, kind: str) -> list[Path]:
     and units in the heads. vtkhdf: bodies with their springs in bodies.vtkhdf, fields on a grid in fields.vtkhdf.
     xarray: a Dataset with named axes and units as run.nc, see `to_xarray`. With several experiments, each has files of
     its own, named after it.
-    Errors: InputError for another format, or a run without such data; StorageError for a file that cannot be written.
+    Of a damaged run, npz and csv hold the datasets that can be read; then the error for the others is raised.
+    Errors: InputError for another format, or a run without such data; StorageError for a file that cannot be written,
+    or datasets that cannot be read.
     """
     if kind not in FORMATS:
         raise InputError("export, --to", f"must be one of {', '.join(FORMATS)}", repr(kind), "Name one of these.")
+    damage: list[StorageError] = []
     write: dict[str, Callable[[Recording, Path], list[Path]]] = {
-        "npz": _write_npz,
-        "csv": _write_csv,
+        "npz": partial(_write_npz, damage=damage),
+        "csv": partial(_write_csv, damage=damage),
         "vtkhdf": partial(_write_each, _write_vtkhdf),
         "xarray": partial(_write_each, write_xarray),
     }
@@ -42,11 +45,14 @@ def export_run(recording: Recording, folder: Path, kind: str) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         with damage_as_errors(recording.name, f"export to {kind}"):
             paths = write[kind](recording, folder)
-    except StorageError:  # the run cannot be read
-        raise
+    except StorageError as error:  # the run cannot be read
+        raise StorageError(f"{error} `--to csv` or `--to npz` writes what can be read.") from error
     except OSError as error:
         reason = error.strerror or error
         raise StorageError(f"export to {folder} failed: {reason}. Name another folder, or free space.") from error
+    if damage:
+        written = ", ".join([path.name for path in paths])
+        raise StorageError(f"{damage[0]} Written all the same: {written or 'nothing'}.") from damage[0]
     if not paths:
         raise _nothing_written(recording)
     return paths
@@ -90,23 +96,34 @@ def _is_dataset(recording: Recording, path: str) -> bool:
         recording.shape(path)
     except KeyError:
         return False
+    except StorageError:  # a damaged one
+        return True
     return True
 
 
-def _write_npz(recording: Recording, folder: Path) -> list[Path]:
-    arrays: dict[str, Any] = {path: recording[path] for path in _datasets(recording)}
+def _write_npz(recording: Recording, folder: Path, *, damage: list[StorageError]) -> list[Path]:
+    arrays: dict[str, Any] = {}
+    for path in _datasets(recording):
+        try:
+            arrays[path] = recording[path]
+        except StorageError as error:
+            damage.append(error)
     arrays = {path: values.astype(str) if values.dtype.kind == "O" else values for path, values in arrays.items()}
     np.savez_compressed(folder / "run.npz", **arrays)
     return [folder / "run.npz"]
 
 
-def _write_csv(recording: Recording, folder: Path) -> list[Path]:
+def _write_csv(recording: Recording, folder: Path, *, damage: list[StorageError]) -> list[Path]:
     paths = []
     for path in _datasets(recording):
         group, _, name = path.rpartition("/")
         if name in ("time", "step") or f"{group}/time" not in recording:
             continue
-        time, values = recording[f"{group}/time"], recording[path]
+        try:
+            time, values = recording[f"{group}/time"], recording[path]
+        except StorageError as error:
+            damage.append(error)
+            continue
         if len(values) != len(time) or values.dtype.kind not in "iuf":
             continue
         unit = recording.attrs(path).get("unit", "")

@@ -14,6 +14,7 @@ import pytest
 from simphys.app.workflow import simulate
 from simphys.autograd.errors import InputError, StorageError
 from simphys.experiment.scene import load_scene
+from simphys.plot import all_figures
 from simphys.record import MemoryRecorder, Recording, list_parts
 from simphys.runs.export import export_run
 from simphys.runs.to_xarray import to_xarray
@@ -150,3 +151,24 @@ def test_the_angles_of_a_pendulum_are_refused_by_vtk_and_taken_by_the_others(tmp
         export_run(recording, tmp_path, "vtkhdf")
     for kind in ("csv", "npz", "xarray"):
         assert export_run(recording, tmp_path, kind)
+
+
+def test_a_run_without_its_states_says_which_and_gives_the_others(tmp_path: Path) -> None:
+    folder, missing = tmp_path / "run", "particles/nodes/position/value"
+    simulate(load_scene(SCENES / "mass_spring" / "jelly.toml", ["time.steps=20"]), folder=folder)
+    with h5py.File(folder / "run.h5", "r+") as file:
+        del file[missing]
+    recording = Recording(folder)
+    with pytest.raises(StorageError, match=f"{missing} is missing.*Written all the same: .*velocity.csv"):
+        export_run(recording, tmp_path / "csv", "csv")
+    with pytest.raises(StorageError, match=f"{missing} is missing.*Written all the same: run.npz"):
+        export_run(recording, tmp_path / "npz", "npz")
+    with np.load(tmp_path / "npz" / "run.npz") as arrays:
+        assert "particles/nodes/velocity/value" in arrays and missing not in arrays
+    for kind in ("vtkhdf", "xarray"):
+        with pytest.raises(StorageError, match=f"{missing} is missing.*--to csv"):
+            export_run(recording, tmp_path / kind, kind)
+    with pytest.raises(StorageError, match=f"{missing} is missing.*simphys plot RUN"):
+        recording.animate()
+    with pytest.raises(StorageError, match=f"{missing} is missing.*Drawn all the same"):
+        all_figures(recording, tmp_path / "pictures")

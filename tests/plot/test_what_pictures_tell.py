@@ -133,6 +133,6 @@ def test_few_bodies_with_names_have_their_curves() -> None:
     assert legend is not None and not legend.get_title().get_text()
     named = [text.get_text() for text in legend.get_texts()]
     assert named == ["trunk", "left thigh", "left shank", "right thigh", "right shank", "x", "y"]
-    shown = [line for line in curves.get_lines() if len(line.get_xdata())]
+    shown = [line for line in curves.get_lines() if np.size(line.get_xdata())]
     assert len(shown) == 10
     assert len({line.get_color() for line in shown}) == 5 and len({line.get_linestyle() for line in shown}) == 2

@@ -31,7 +31,7 @@ def problems(**sections: Any) -> list[str]:
     ("sections", "told"),
     [
         ({"materal": {}}, "materal: unknown section; found {}. Did you mean 'material'?"),
-        ({"zzz": 1}, "zzz: unknown section; found 1. Known: title, simulator, runtime,"),
+        ({"zzz": 1}, "zzz: unknown section; found 1. Known: title, simulator, units, runtime,"),
         ({"runtime": {"arhc": "cpu"}}, "runtime.arhc: unknown key; found \"cpu\". Did you mean 'arch'?"),
         (
             {"runtime": {"x": 1}},

@@ -43,7 +43,7 @@ def fields(recording: Recording, path: str | Path | None = None) -> Figure:
             name_elements(axes, of.shape[1:])
             axes.set_ylabel(style.with_unit(name, unit))
             low, high = (style.number(bound(of)) for bound in (np.min, np.max))
-            axes.set_title(f"{name}: from {low} to {high} {unit}".rstrip())
+            axes.set_title(f"{name}: from {low} to {high} {'' if unit == '1' else unit}".rstrip())
         style.label_time(panels[-1])
         figure.align_ylabels(panels)
         style.save(figure, path)
