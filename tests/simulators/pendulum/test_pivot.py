@@ -147,7 +147,7 @@ def test_without_a_control_the_pivot_rests() -> None:
         ),
         (
             {"observations": {"file": "x.csv", "channels": [{"column": 1, "field": "energy"}]}},
-            r"channels\.0\.field: must be a component of the state",
+            r"channels\.0\.field: an energy that is known of the bodies",
         ),
     ],
 )
