@@ -26,7 +26,7 @@ from simphys.autograd import Context, Function, Tensor, ops, tensor
 from simphys.scenefile import ObservationsSection, sensor_arrays
 from simphys.scenefile.section import DERIVED
 from simphys.simulator import Markers, Record
-from simphys.simulator.markers import ENERGIES, Vector
+from simphys.simulator.markers import ENERGIES, Energetic, Vector
 
 from .cameras import see_orthographic, see_pinhole
 from .channels import OF_TWO, Channel, Mark
@@ -248,8 +248,9 @@ def _see_energy(channel: Channel, setup: Any, raw: Tensor) -> Tensor:
         end = begin + math.prod(shape)
         state[name] = ops.reshape(raw[:, begin:end], (raw.shape[0], *shape))
         begin = end
-    found: Tensor = setup.model.describe_markers().energy(setup.params, channel.field, state)
-    return found
+    markers = setup.model.describe_markers()
+    assert isinstance(markers, Energetic), "checked on loading the scene"
+    return markers.energy(setup.params, channel.field, state)
 
 
 def _list_vectors(channel: Channel, setup: Any, raw: Tensor) -> list[Vector]:

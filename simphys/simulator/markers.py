@@ -47,21 +47,6 @@ class Markers(ABC):
         """Names of the energies that the simulator knows, of ENERGIES."""
         return ()
 
-    def energy(self, params: Any, name: str, state: Whole) -> Tensor:
-        """Compute an energy of all bodies together [J], [N]."""
-        assert name in self.energies, "checked on loading the scene"
-        parts = {KINETIC: (self.kinetic_energy,), POTENTIAL: (self.potential_energy,)}
-        first, *others = [part(params, state) for part in parts.get(name, (self.kinetic_energy, self.potential_energy))]
-        return first + others[0] if others else first
-
-    def kinetic_energy(self, params: Any, state: Whole) -> Tensor:
-        """Compute the energy of the motion of all bodies [J], [N]."""
-        raise NotImplementedError(f"{type(self).__name__} has no kinetic energy")
-
-    def potential_energy(self, params: Any, state: Whole) -> Tensor:
-        """Compute the energy of all forces that have a potential [J], [N]."""
-        raise NotImplementedError(f"{type(self).__name__} has no potential energy")
-
     @abstractmethod
     def needs(self, node: int, *, moving: bool = False) -> Needs:
         """List the components of the state that a position depends on; those of a velocity if `moving`."""
@@ -82,6 +67,32 @@ class Markers(ABC):
         """Return the gravitational acceleration [m/s^2]."""
         found = getattr(params, "gravity", None)
         return [0.0 if found is None else found[axis] for axis in range(self.dim)]
+
+
+class Energetic(ABC):
+    """Part of markers that tell the energies of their bodies: before Markers, a base of these."""
+
+    @property
+    def energies(self) -> tuple[str, ...]:
+        """Names of the energies that are known, of ENERGIES."""
+        return ENERGIES
+
+    def energy(self, params: Any, name: str, state: Whole) -> Tensor:
+        """Compute an energy of all bodies together [J], [N]."""
+        assert name in self.energies, "checked on loading the scene"
+        if name == KINETIC:
+            return self.kinetic_energy(params, state)
+        if name == POTENTIAL:
+            return self.potential_energy(params, state)
+        return self.kinetic_energy(params, state) + self.potential_energy(params, state)
+
+    @abstractmethod
+    def kinetic_energy(self, params: Any, state: Whole) -> Tensor:
+        """Compute the energy of the motion of all bodies [J], [N]."""
+
+    @abstractmethod
+    def potential_energy(self, params: Any, state: Whole) -> Tensor:
+        """Compute the energy of all forces that have a potential [J], [N]."""
 
 
 @dataclass(frozen=True)

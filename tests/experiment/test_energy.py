@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import numpy as np
 import pytest
 
 import simphys
-from simphys.autograd import Tensor, gradcheck, tensor
+from simphys.autograd import Tensor, gradcheck, runtime, tensor
 from simphys.experiment.scene import Scene, build_scene
 from simphys.scenefile import ConfigError, from_dict
 from simphys.simulator.markers import ENERGIES
+from simphys.simulators.rigid.joints.joint import Spring
 
 TIME = {"dt": 1e-3, "steps": 400}
 PLANE = {"position": [0.1, 0.7], "mass": 2.0, "inertia": 0.03, "velocity": [0.3, -0.2], "angular_velocity": 3.0}
@@ -110,6 +112,27 @@ def test_the_derivatives_are_right(name: str, tmp_path: Path) -> None:
 
     leaves = [*moved, *[getattr(scene.params, each).data for each in names]]
     assert gradcheck(energies, tuple([tensor(each, requires_grad=True) for each in leaves]))
+
+
+@pytest.mark.parametrize("name", ["springs", "plane"])
+def test_a_spring_without_length_pulls_nowhere(name: str) -> None:
+    """Both ends in one place, where the length has a kink; in single precision no small number hides it."""
+    tables = SYSTEMS[name] | {"time": TIME}
+    with runtime.using(runtime.Settings(precision="f32")):
+        scene = build_scene(from_dict(tables | {"runtime": {"precision": "f32"}}))
+        markers, shape = scene.model.describe_markers(), scene.state.position.shape
+        along = {field: tensor(values[None]) for field, values in scene.state.arrays().items()}
+        x = along["position"] = tensor(np.zeros((1, *shape), np.float32), requires_grad=True)
+        if name == "plane":
+            markers = replace(markers, springs=(Spring(0, 1, (0.0, 0.0), (0.0, 0.0)),))
+            params = scene.params.replace(spring_length=tensor([0.0]), spring_stiffness=tensor([30.0]))
+        else:
+            params = scene.params.replace(ground_stiffness=tensor(0.0))
+        markers.energy(params, "potential_energy", along).sum().backward()
+        weight = -params.mass.data[:, None] * params.gravity.data
+        weight[markers.nodes - 1 :] = 0.0  # the fixed one
+        assert x.grad is not None
+        np.testing.assert_allclose(x.grad.data[0], weight, rtol=1e-6)
 
 
 def test_known_energies() -> None:

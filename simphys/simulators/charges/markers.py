@@ -10,15 +10,11 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import Tensor, ops
-from simphys.simulator.markers import ENERGIES, NodeMarkers, Whole
+from simphys.simulator.markers import Energetic, NodeMarkers, Whole
 
 
-class ChargeMarkers(NodeMarkers):
+class ChargeMarkers(Energetic, NodeMarkers):
     """Bodies, and the energy between them."""
-
-    @property
-    def energies(self) -> tuple[str, ...]:
-        return ENERGIES
 
     def kinetic_energy(self, params: Any, state: Whole) -> Tensor:
         v = state["velocity"]

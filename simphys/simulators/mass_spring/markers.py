@@ -16,14 +16,11 @@ import numpy as np
 
 from simphys.autograd import Tensor, ops
 from simphys.simulator import Array
-from simphys.simulator.markers import ENERGIES, KINETIC, NodeMarkers, Whole
-
-LEAST = 1e-300
-"""Least square of the length of a spring: its root has a derivative, of 0."""
+from simphys.simulator.markers import ENERGIES, KINETIC, Energetic, NodeMarkers, Whole
 
 
 @dataclass(frozen=True, eq=False)
-class SpringMarkers(NodeMarkers):
+class SpringMarkers(Energetic, NodeMarkers):
     """Nodes, and what is stored between them."""
 
     ends: Array
@@ -47,7 +44,7 @@ class SpringMarkers(NodeMarkers):
         found: Tensor = -ops.sum((params.mass * ops.sum(x * params.gravity, axis=2))[:, self._free], axis=1)
         if len(self.ends):
             d = x[:, self.ends[:, 1]] - x[:, self.ends[:, 0]]
-            stretch = ops.sqrt(ops.sum(d * d, axis=2) + LEAST) - params.rest_length
+            stretch = ops.norm(d, axis=2) - params.rest_length
             found = found + 0.5 * ops.sum(params.stiffness * stretch * stretch, axis=1)
         depth = ops.maximum(params.ground_height - x[:, self._free, self.dim - 1], 0.0)
         return found + 0.5 * params.ground_stiffness * ops.sum(depth * depth, axis=1)

@@ -14,16 +14,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from simphys.autograd import Tensor, ops
-from simphys.simulator.markers import ENERGIES, KINETIC, Markers, Needs, Place, Values, Vector, Whole, list_components
+from simphys.simulator.markers import (
+    ENERGIES,
+    KINETIC,
+    Energetic,
+    Markers,
+    Needs,
+    Place,
+    Values,
+    Vector,
+    Whole,
+    list_components,
+)
 
 from .joints.joint import WORLD, Spring
 
-LEAST = 1e-300
-"""Least square of the length of a spring: its root has a derivative, of 0."""
-
 
 @dataclass(frozen=True)
-class RigidMarkers(Markers):
+class RigidMarkers(Energetic, Markers):
     """Places on n bodies, by default their centres of mass."""
 
     nodes: int
@@ -87,8 +95,8 @@ class RigidMarkers(Markers):
                 self._locate(params, state, body, anchor)
                 for body, anchor in ((spring.a, spring.anchor_a), (spring.b, spring.anchor_b))
             ]
-            squares = [(one - other) * (one - other) for one, other in zip(*ends, strict=True)]
-            stretch = ops.sqrt(sum(squares[1:], squares[0]) + LEAST) - params.spring_length[number]
+            apart = ops.stack([one - other for one, other in zip(*ends, strict=True)], axis=1)
+            stretch = ops.norm(apart, axis=1) - params.spring_length[number]
             found = found + 0.5 * params.spring_stiffness[number] * stretch * stretch
         return found
 

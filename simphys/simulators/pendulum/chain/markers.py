@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from simphys.autograd import Tensor, ops
-from simphys.simulator.markers import ENERGIES, Markers, Needs, Place, Values, Vector, Whole
+from simphys.simulator.markers import ENERGIES, Energetic, Markers, Needs, Place, Values, Vector, Whole
 
 
 @dataclass(frozen=True)
-class ChainMarkers(Markers):
+class ChainMarkers(Energetic, Markers):
     """Places on n links; the default is the end of a link, which moves if its length is unknown."""
 
     nodes: int

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from simphys.autograd import Tensor, ops
-from simphys.simulator.markers import ENERGIES, Markers, Needs, Place, Values, Vector, Whole
+from simphys.simulator.markers import Energetic, Markers, Needs, Place, Values, Vector, Whole
 
 
 @dataclass(frozen=True)
-class SphericalMarkers(Markers):
+class SphericalMarkers(Energetic, Markers):
     """Places on the link, by default the mass. The link may turn about itself, so it has no axes of its own."""
 
     nodes = 1
@@ -19,10 +19,6 @@ class SphericalMarkers(Markers):
     @property
     def place_sizes(self) -> tuple[int, ...]:
         return (1,)
-
-    @property
-    def energies(self) -> tuple[str, ...]:
-        return ENERGIES
 
     def kinetic_energy(self, params: Any, state: Whole) -> Tensor:
         swept = params.length * params.length * ops.sum(state["rate"] * state["rate"], axis=1)
