@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from simphys.numerics.orientation import matrices
 from simphys.plot import style
 from simphys.plot.motion.discs import RADIUS, read_targets
 from simphys.plot.motion.recorded import Motion
 from simphys.plot.motion.rigid import ORIENTATION, list_bodies
-from simphys.plot.motion.surroundings import find_ground, hull, matrix, read_surroundings, surface
+from simphys.plot.motion.surroundings import find_ground, hull, read_surroundings, surface
 from simphys.record import Recording
 from simphys.report.packing import pack
 
@@ -161,7 +162,7 @@ def _add_colliders(
     for number, (kind, size) in enumerate(around.shapes):
         place, turn = around.position[:, number], around.rotation[:, number]
         if kind == "plane":
-            normal = matrix(turn[0])[:, -1]
+            normal = matrices(turn[0])[:, -1]
             layers.append(_ground({"normal": normal, "offset": float(normal @ place[0])}, low, high))
             continue
         points, faces = mesh(kind, size, dim)

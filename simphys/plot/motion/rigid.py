@@ -14,10 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 from matplotlib.ticker import MaxNLocator
 
+from simphys.numerics.orientation import matrices
 from simphys.plot import style
 from simphys.plot.components import draw_components, name_components
 from simphys.plot.motion.recorded import Motion
-from simphys.plot.motion.surroundings import AZIMUTH, ELEVATION, hull, matrix, project, surface
+from simphys.plot.motion.surroundings import AZIMUTH, ELEVATION, hull, project, surface
 from simphys.record import Recording
 
 ORIENTATION = f"{style.FIELDS}/orientation"
@@ -169,7 +170,7 @@ def draw_bodies(axes: Axes, view: View, frame: int) -> None:
             light = (1 - shade) * np.array(to_rgb(colour)) + shade
             axes.add_patch(Polygon(outline, facecolor=light, edgecolor=style.INK, linewidth=0.7, zorder=3 + order))
         if dim == 2:
-            _draw_marks(axes, view.bodies[body], place[body], matrix(turn[body]), 3 + order)
+            _draw_marks(axes, view.bodies[body], place[body], matrices(turn[body]), 3 + order)
     for body, where, turned in view.targets:
         for outline, _ in _outlines(view.bodies[body], where, turned):
             axes.add_patch(Polygon(outline, fill=False, edgecolor=style.INK, linewidth=0.9, linestyle="--", zorder=50))
@@ -186,7 +187,7 @@ def _draw_marks(axes: Axes, body: dict[str, Any], place: np.ndarray, turn: np.nd
 
 def _outlines(body: dict[str, Any], place: np.ndarray, turn: np.ndarray) -> Iterator[tuple[np.ndarray, float]]:
     """Yield polygons [corners, 2] in the picture with their lightness, 0 to 1; visible sides of boxes in space."""
-    rotation = matrix(turn)
+    rotation = matrices(turn)
     for shape in body.get("shapes", []):
         size = shape["half"] if "half" in shape else [shape.get("half_length", 0.0), shape["radius"]]
         shift = np.array(shape.get("offset") or np.zeros(len(place)))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from simphys.numerics.orientation import matrices
 from simphys.plot import style
 from simphys.record import Recording
 
@@ -46,7 +47,7 @@ class Surroundings:
         for (shape, size), where, rotation in zip(self.shapes, self.position[frame], self.rotation[frame], strict=True):
             if shape == "plane" and reach is None:
                 continue
-            points = surface(shape, size, len(where), reach or 0.0) @ matrix(rotation).T + where
+            points = surface(shape, size, len(where), reach or 0.0) @ matrices(rotation).T + where
             away = np.inf if shape == "plane" else float(project(where)[1])
             made.append((hull(project(points)[0]), away))
         return sorted(made, key=lambda each: -each[1])
@@ -98,15 +99,6 @@ def project(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     away = np.cos(AZIMUTH) * y - np.sin(AZIMUTH) * x
     up = np.cos(ELEVATION) * z + np.sin(ELEVATION) * away
     return np.stack([across, up], axis=-1), np.cos(ELEVATION) * away - np.sin(ELEVATION) * z
-
-
-def matrix(rotation: np.ndarray) -> np.ndarray:
-    """Rotation matrix of an angle [1] in the plane, or of a quaternion (w, x, y, z) in space."""
-    from scipy.spatial.transform import Rotation
-
-    if len(rotation) == 1:
-        return Rotation.from_euler("z", rotation[0]).as_matrix()[:2, :2]
-    return Rotation.from_quat(np.roll(rotation, -1)).as_matrix()  # scipy expects w at the end
 
 
 def surface(shape: str, size: Sequence[float], dim: int, reach: float) -> np.ndarray:

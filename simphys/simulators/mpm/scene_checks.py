@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from simphys.numerics.orientation import matrices
 from simphys.rollout.budget import format_size, measure_free
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
 from simphys.scenefile.shared import check_axes
@@ -220,7 +221,7 @@ def _check_overlap(
 
 def _is_inside(collider: ColliderSection, position: Array) -> Array:
     """Return True for each of the points [n, dim] that is inside of a collider."""
-    local = (position - np.array(collider.position)) @ _matrix(collider.start)
+    local = (position - np.array(collider.position)) @ matrices(collider.start)
     size = collider.size
     match collider.shape:
         case "sphere":
@@ -232,15 +233,6 @@ def _is_inside(collider: ColliderSection, position: Array) -> Array:
         case "capsule":
             local[:, 0] -= np.clip(local[:, 0], -size[0], size[0])
             return np.linalg.norm(local, axis=1) < size[1]
-
-
-def _matrix(rotation: Array) -> Array:
-    """Return the matrix from a collider's frame to the scene's, for its angle [1] or quaternion [4]."""
-    from scipy.spatial.transform import Rotation
-
-    if len(rotation) == 1:
-        return Rotation.from_euler("z", rotation[0]).as_matrix()[:2, :2]
-    return Rotation.from_quat(np.roll(rotation, -1)).as_matrix()  # scipy has w last
 
 
 def _format_corner(corner: Array) -> str:

@@ -21,6 +21,7 @@ import numpy as np
 
 from simphys.numerics.dry_friction import PER_RIGHT_ANGLE
 from simphys.numerics.finite import finite
+from simphys.numerics.orientation import matrices
 from simphys.simulator import Array, Arrays
 
 from .checks import COMPLIANT
@@ -68,7 +69,7 @@ class LinearisedStart:
     def __init__(self, model: RigidBodies, params: Arrays, state: Arrays) -> None:
         self.model, self.params, self.position = model, params, state["position"]
         self._twist = np.hstack([state["velocity"], state["angular_velocity"]])
-        self.rotation = _matrices(state["orientation"])
+        self.rotation = matrices(state["orientation"])
         n, dim, size = model.bodies, model.dim, model.dim + model.spins
         centres = params["centre_of_mass"] if model.free_anchors else np.zeros((n, dim))
         self._centres = np.vstack([centres, np.zeros((1, dim))])  # the last one is the world's
@@ -231,13 +232,3 @@ def _arm_stiffness(f: Array, r: Array) -> Array:
     if len(r) == 2:
         return np.array([[f @ r]])
     return f @ r * np.eye(3) - (np.outer(f, r) + np.outer(r, f)) / 2
-
-
-def _matrices(orientation: Array) -> Array:
-    """Return the rotation matrix of each angle or quaternion, [n, dim, dim]."""
-    from scipy.spatial.transform import Rotation
-
-    if orientation.shape[1] == 1:
-        c, s = np.cos(orientation[:, 0]), np.sin(orientation[:, 0])
-        return np.moveaxis(np.array([[c, -s], [s, c]]), -1, 0)
-    return np.asarray(Rotation.from_quat(np.roll(orientation, -1, axis=1)).as_matrix())

@@ -10,6 +10,7 @@ import numpy as np
 
 from simphys.autograd import tensor
 from simphys.nn import Controller
+from simphys.numerics.orientation import matrices
 from simphys.scenefile.section import Fields
 from simphys.simulators.rigid.joints.assembly import JointStart, assemble
 from simphys.simulators.rigid.joints.joint import WORLD, Joint, Spring
@@ -266,12 +267,7 @@ def orientation(body: BodySection) -> Array:
 
 def rotation_matrix(body: BodySection) -> Array:
     """Return the rotation matrix from the body frame to the world frame, [dim, dim]."""
-    from scipy.spatial.transform import Rotation
-
-    q = orientation(body)
-    if len(q) == 1:
-        return Rotation.from_euler("z", q[0]).as_matrix()[:2, :2]
-    return Rotation.from_quat(np.roll(q, -1)).as_matrix()
+    return matrices(orientation(body))
 
 
 def _joint(section: JointSection, bodies: Sequence[BodySection]) -> Joint:

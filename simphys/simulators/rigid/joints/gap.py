@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from simphys.numerics.orientation import matrices
 from simphys.simulator import Array
 
 from .joint import PRISMATIC, REVOLUTE, WORLD, Joint
@@ -22,7 +23,7 @@ def find_gap(joint: Joint, state: Mapping[str, Array]) -> tuple[float, float]:
     axis = None if joint.axis is None else np.array(joint.axis)
     if joint.kind == PRISMATIC and axis is not None:
         apart = apart - (apart @ (R_a @ axis)) * (R_a @ axis)
-    wanted = R_a if joint.relative is None else R_a @ rotation(np.array(joint.relative))
+    wanted = R_a if joint.relative is None else R_a @ matrices(np.array(joint.relative))
     if joint.kind == REVOLUTE:
         turned = 0.0 if axis is None else _angle(R_a @ axis, R_b @ wanted.T @ R_a @ axis)
     else:
@@ -30,21 +31,11 @@ def find_gap(joint: Joint, state: Mapping[str, Array]) -> tuple[float, float]:
     return float(np.linalg.norm(apart)), turned
 
 
-def rotation(q: Array) -> Array:
-    """Return the matrix of an angle [1] or of a quaternion [4] of any length but 0."""
-    if len(q) == 1:
-        c, s = np.cos(q[0]), np.sin(q[0])
-        return np.array([[c, -s], [s, c]])
-    w, *u = q / np.linalg.norm(q)
-    cross = np.array([[0.0, -u[2], u[1]], [u[2], 0.0, -u[0]], [-u[1], u[0], 0.0]])
-    return np.eye(3) + 2 * w * cross + 2 * cross @ cross
-
-
 def _pose(body: int, state: Mapping[str, Array]) -> tuple[Array, Array]:
     if body == WORLD:
         dim = state["position"].shape[1]
         return np.zeros(dim), np.eye(dim)
-    return state["position"][body], rotation(state["orientation"][body])
+    return state["position"][body], matrices(state["orientation"][body])
 
 
 def _angle(a: Array, b: Array) -> float:
