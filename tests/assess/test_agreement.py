@@ -12,6 +12,8 @@ import simphys
 from simphys.app.workflow import Identification
 from simphys.assess.agreement import judge_agreement
 from simphys.assess.criteria import Criterion
+from simphys.assess.shared import Recordings
+from simphys.assess.uncertainty import Uncertainty
 
 from ..experiment.test_several import build, tables
 
@@ -35,6 +37,11 @@ def agreed(tmp_path_factory: pytest.TempPathFactory) -> Identification:
     return fit_springs(tmp_path_factory.mktemp("agreed"), same=True)
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Identification:
+    return simphys.identify(build(tables(tmp_path_factory.mktemp("shared"))))
+
+
 def test_recordings_that_disagree_about_a_parameter_are_doubtful(tmp_path: Path) -> None:
     fit = fit_springs(tmp_path, same=False)
     line = find(fit)
@@ -56,8 +63,59 @@ def test_recordings_that_agree_pass_and_chi_square_is_about_the_weighted_mean(ag
     assert line.value == pytest.approx(min(chi), rel=0.05)  # starts correlate springs a little
 
 
-def test_starts_that_differ_are_not_compared(tmp_path: Path) -> None:
-    assert find(simphys.identify(build(tables(tmp_path)))) is None
+def test_starts_that_differ_are_not_compared(shared: Identification) -> None:
+    line = find(shared)
+    assert line is not None and line.found.startswith("recordings agree about spring: chi^2 ")
+    assert "start" not in line.found
+
+
+def test_a_shared_unknown_is_estimated_as_fits_of_its_own_find_it(
+    shared: Identification, agreed: Identification
+) -> None:
+    before = shared.uncertainty
+    assert before is not None
+    found = Recordings(before).estimate(0)
+    assert found is not None
+    values = before.natural[0] * np.exp(found.changes)
+    errors = [row.standard_error for row in agreed.unknowns[:3]]
+    np.testing.assert_allclose(values, [row.value for row in agreed.unknowns[:3]], atol=0.02 * min(errors))
+    assert agreed.uncertainty is not None
+    for mine, theirs in zip(
+        found.covariances, (agreed.uncertainty.standard.covariance, agreed.uncertainty.robust_covariance), strict=True
+    ):
+        differ = np.array([[-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]])
+        np.testing.assert_allclose(differ @ mine @ differ.T, differ @ theirs[:3, :3] @ differ.T, rtol=0.1)
+
+
+def test_recordings_that_disagree_about_what_they_share_are_doubtful(tmp_path: Path) -> None:
+    """A mass that is stated 1.5 % too large asks for a stiffer spring; the misfit does not show it."""
+    given = tables(tmp_path)
+    given["experiments"][1]["values"]["mass"]["value"] *= 1.015
+    fit = simphys.identify(build(given))
+    line, misfit = find(fit), next(each for each in fit.criteria if each.name == "misfit")
+    assert line is not None and line.verdict == "doubtful" and misfit.verdict == "passed"
+    assert 'with experiments = "each"' in line.remedy
+    assert "spring differs between recordings by more than its errors allow: 8.99" in line.found
+
+
+def test_an_unknown_that_one_recording_tells_is_not_compared(shared: Identification) -> None:
+    before = shared.uncertainty
+    assert before is not None
+
+    def change(place: int, column: int, values: float | int) -> Uncertainty:
+        """Set the derivatives by an unknown to a number, or to those by another one, in a recording."""
+        parts = list(before.series)
+        jacobian = parts[place].jacobian.copy()
+        jacobian[..., column] = jacobian[..., values] if isinstance(values, int) else values
+        parts[place] = replace(parts[place], jacobian=jacobian)
+        rows = [each.jacobian.reshape(-1, jacobian.shape[-1]) for each in parts]
+        return replace(before, series=tuple(parts), jacobian=np.concatenate(rows))
+
+    assert Recordings(before).estimate(0) is not None
+    two = Recordings(replace(before, series=change(1, 0, 0.0).series)).estimate(0)
+    assert two is not None and two.changes.size == 2  # the second one does not see the spring
+    assert Recordings(change(1, 2, 0)).estimate(0) is None  # its own start acts there as the spring does
+    assert Recordings(before).estimate(1) is None  # a start of its own
 
 
 def test_values_disagree_beyond_the_errors_that_allow_for_correlation(agreed: Identification) -> None:
