@@ -55,12 +55,18 @@ GPUS = ("cuda", "metal", "vulkan")
 
 CACHE_BYTES = 2**30
 """Largest size of the compiler's cache of kernels on disk: its own limit holds the kernels of few simulators."""
-_OPTIONS: dict[str, Any] = {}
+_FOLDER = os.environ.get(
+    f"{'QD' if compiler == 'quadrants' else 'TI'}_OFFLINE_CACHE_FILE_PATH",
+    ti._lib.core.CompileConfig().offline_cache_file_path,
+)
+"""The folder of other programs' kernels. Each of these, at its end, removes a quarter of it beyond its own limit."""
+_OPTIONS: dict[str, Any] = {
+    "offline_cache_max_size_of_files": CACHE_BYTES,
+    "offline_cache_file_path": f"{_FOLDER}_simphys",
+}
 if compiler == "taichi":
-    # Its optimization of arrays in serial loops loses stores (https://github.com/taichi-dev/taichi/issues/8576). The
-    # cache does not know of the option, so kernels without it have a folder of their own.
-    _folder = ti._lib.core.CompileConfig().offline_cache_file_path
-    _OPTIONS = {"cache_loop_invariant_global_vars": False, "offline_cache_file_path": f"{_folder}_simphys"}
+    # Its optimization of arrays in serial loops loses stores (https://github.com/taichi-dev/taichi/issues/8576).
+    _OPTIONS["cache_loop_invariant_global_vars"] = False
 
 PARALLEL_WORK_US = 250.0
 """Serial work [us] of one launch above which two threads pay (a parallel loop costs 30-100 us)."""
@@ -323,7 +329,6 @@ def _start_program(wanted: Settings) -> None:
             cpu_max_num_threads=wanted.threads,
             fast_math=is_arithmetic_fast(wanted),
             log_level=ti.ERROR,
-            offline_cache_max_size_of_files=CACHE_BYTES,
             **_OPTIONS,
         )
     started = str(ti.lang.impl.current_cfg().arch).rsplit(".", 1)[-1]

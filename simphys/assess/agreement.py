@@ -63,7 +63,7 @@ def judge_agreement(scene: Setup, uncertainty: Uncertainty) -> Criterion | None:
     if not found:
         return None
     differ = [each for each in found if each.p_value * len(found) < LEAST_P]
-    largest = max([each.chi_square for each in differ or found])
+    worst = min(found, key=lambda each: each.p_value)
     if differ:
         words = [
             f"{each.label} differs between recordings by more than its errors allow: {_tell(each)} ({each.test})"
@@ -74,10 +74,9 @@ def judge_agreement(scene: Setup, uncertainty: Uncertainty) -> Criterion | None:
             "Look for what differs between the recordings, or for a force that the model lacks; with "
             'experiments = "each" each finds its own.'
         )
-        return Criterion("agreement", largest, "doubtful", "; ".join(words), remedy)
-    least = min(found, key=lambda each: each.p_value)
-    about = least.label if len(found) == 1 else f"{len(found)} numbers, least about {least.label}"
-    return Criterion("agreement", largest, "passed", f"recordings agree about {about}: {least.test}")
+        return Criterion("agreement", worst.chi_square, "doubtful", "; ".join(words), remedy)
+    about = worst.label if len(found) == 1 else f"{len(found)} numbers, least about {worst.label}"
+    return Criterion("agreement", worst.chi_square, "passed", f"recordings agree about {about}: {worst.test}")
 
 
 def _list_parameters(scene: Setup, uncertainty: Uncertainty) -> Iterator[list[Block]]:

@@ -118,10 +118,9 @@ def _find_aliases(scene: Setup) -> Iterator[tuple[float, str]]:
     for c, channel in enumerate(seen.channels):
         period = find_period(times, motion[:, c]) if channel.modulo is None else np.inf
         if period < 2 * apart[c]:
-            words = (
-                f"{scene.name}: " * bool(scene.name) + f"{channel.label} swings in {period:.3g} s, and has a sample "
-            )
-            yield float(period / apart[c]), words + f"every {apart[c]:.3g} s"
+            who, unit = f"{scene.name}: " * bool(scene.name), scene.units.time
+            words = f"{channel.label} swings in {period:.3g} {unit}, and has a sample every {apart[c]:.3g} {unit}"
+            yield float(period / apart[c]), who + words
 
 
 def _find_interval(times: Array) -> float:

@@ -128,7 +128,7 @@ def judge_misfit(scene: Setup, uncertainty: Uncertainty, *, white: bool) -> Crit
     found = f"RMSE / sigma {worst.rmse:.3g} ({worst.label}), chi^2 per degree of freedom {chi:.3g}"
     verdict = grade(worst.rmse / (worst.expected or 1.0), doubtful=LARGE_MISFIT, failed=FAILED_MISFIT)
     if verdict != "passed" and not worst.by_chance():
-        return Criterion("misfit", worst.rmse, verdict, found, _advise(worst, white=white))
+        return Criterion("misfit", worst.rmse, verdict, found, _advise(worst, scene.units.time, white=white))
     least = min(channels, key=lambda each: each.rmse)
     if least.rmse < SMALL_MISFIT * least.expected and not least.by_chance(small=True):
         found = f"RMSE / sigma {least.rmse:.3g} ({least.label}): less than the stated noise"
@@ -142,11 +142,11 @@ def is_too_small(scene: Setup, misfit: Criterion) -> bool:
     return sigma_is_stated(scene) and misfit.value < SMALL_MISFIT
 
 
-def _advise(worst: ChannelMisfit, *, white: bool) -> str:
-    """Advise what to do about a misfit that is too large."""
+def _advise(worst: ChannelMisfit, time: str, *, white: bool) -> str:
+    """Advise what to do about a misfit that is too large; `time`: the unit of times."""
     if worst.has_outliers:
         first, last = worst.when
-        at = f"at {first:.4g} s" if worst.far == 1 else f"from {first:.4g} to {last:.4g} s"
+        at = f"at {first:.4g} {time}" if worst.far == 1 else f"from {first:.4g} to {last:.4g} {time}"
         return (
             f"{worst.far} of {worst.samples} samples make it, {at}; the others have {worst.median:.2g} sigma of noise. "
             'For outliers of the sensor set loss.kind = "huber"; at one moment, the model may miss an event. '

@@ -63,12 +63,12 @@ class Noise:
         pairs = [(self.sigma, other.sigma), (self.tau, other.tau)]
         return all(one is two is None or (one and two and abs(np.log(one / two)) < SETTLED) for one, two in pairs)
 
-    def describe(self, unit: str = "") -> str:
-        """Describe what was found."""
+    def describe(self, time: str, unit: str = "") -> str:
+        """Describe what was found; `time`: the unit of times, `unit`: that of the channel."""
         words = [] if self.sigma is None else [f"{self.sigma:.3g} {unit}".rstrip()]
         if self.tau is not None:
             ends = [f"{self.tau * np.exp(sign * self.error):.2g}" for sign in (-1, 1)] if self.error else []
-            words.append(f"correlation time {self.tau:.2g} s (68 %: {' to '.join(ends)})")
+            words.append(f"correlation time {self.tau:.2g} {time} (68 %: {' to '.join(ends)})")
         elif self.error is not None:
             words.append("without a memory")
         return ", ".join(words)
@@ -99,7 +99,7 @@ def estimate_noise(scene: Scene) -> Scene:
             _require_shorter_memories(now)
             return scene
     else:
-        found = ", ".join([f"{noise.describe()} ({label})" for (_, label), noise in now.items()])
+        found = ", ".join([f"{noise.describe(scene.units.time)} ({label})" for (_, label), noise in now.items()])
         constraint = f"must be stated, as {ROUNDS} fits in turn did not find it"
         raise InputError("observations.channels, noise", constraint, found, "State the noise of the sensor.")
     return scene
@@ -111,7 +111,7 @@ def judge_noise(scene: Setup) -> Criterion | None:
     for seen in _list_measurements(scene):
         if seen.is_estimated:
             for key, noise in _noise_of(seen).items():
-                found[key] = f"{noise.describe(seen.channels[key[0]].unit)} ({key[1]})"
+                found[key] = f"{noise.describe(scene.units.time, seen.channels[key[0]].unit)} ({key[1]})"
     if not found:
         return None
     return Criterion("noise", len(found), "passed", f"estimated: {', '.join(found.values())}")

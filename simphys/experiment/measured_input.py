@@ -68,6 +68,7 @@ def _require_reach(times: Array, horizon: float, table: Table) -> None:
     """Raise InputError unless the input is known over the motion, but for one sample at each end."""
     first, last = times[0] - (times[1] - times[0]), times[-1] + (times[-1] - times[-2])
     if first > 0 or last < horizon * (1 - 1e-9):
-        found = f"from {times[0]:g} s to {times[-1]:g} s after its start"
+        found = f"from {times[0]:g} to {times[-1]:g} after its start"
         remedy = "Set control.begin to the time in the file at which the motion starts, or shorten time.duration."
-        raise InputError(str(table.path), f"the input must be known over the motion of {horizon:g} s", found, remedy)
+        constraint = f"the input must be known over the motion, from 0 to {horizon:g}"
+        raise InputError(str(table.path), constraint, found, remedy)

@@ -61,7 +61,7 @@ class FieldObservations:
         """The time [s] between samples. Errors: InputError where they are not uniform."""
         steps = np.diff(self.times)
         if not len(steps) or np.ptp(steps) > 1e-6 * steps.mean():
-            found = f"from {steps.min():g} s to {steps.max():g} s apart" if len(steps) else "one sample"
+            found = f"from {steps.min():g} to {steps.max():g} apart" if len(steps) else "one sample"
             remedy = "Interpolate them to uniform times, or leave loss.lowpass out."
             raise InputError(f"{self.file}, time", "a low-pass filter needs samples at uniform times", found, remedy)
         return float(steps.mean())

@@ -77,7 +77,7 @@ def _intervals(times: Array, *, dt: float, steps: int) -> tuple[Array, Array]:
         raise InputError(
             "time",
             "the simulation must reach the last observation",
-            f"{steps} steps of {dt:g} s for an observation at {times[-1]:g} s",
+            f"{steps} steps of {dt:g} for an observation at {times[-1]:g}",
             "Raise time.duration, or leave it out.",
         )
     before = np.minimum(position.astype(np.int64), steps - 1)

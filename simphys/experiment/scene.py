@@ -210,7 +210,7 @@ def _within(observations: Any, end: float) -> Any:
     """Keep the samples up to the end of the horizon [s]. Errors: InputError if there are none."""
     found = observations.until(end * (1 + 1e-9))
     if not len(found.times):
-        text = f"the first sample at {observations.times[0]:g} s, the end of the horizon at {end:g} s"
+        text = f"the first sample at {observations.times[0]:g}, the end of the horizon at {end:g}"
         remedy = "Raise time.duration, leave it out, or set observations.window."
         raise InputError(f"observations of {observations.file}", "the horizon must reach a sample", text, remedy)
     return found

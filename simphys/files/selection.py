@@ -93,12 +93,12 @@ class Part:
             first = max(first, 0.0)
         rows = np.flatnonzero(~((times < first) | (times > last)))
         if not rows.size:
-            shown = f"{self.window[0]:g} s to {self.window[1]:g} s"
-            since = f", since the start of the motion at {self.begin:g} s" if self.begin is not None else ""
+            shown = f"{self.window[0]:g} to {self.window[1]:g}"
+            since = f", since the start of the motion at {self.begin:g}" if self.begin is not None else ""
             low, high = [float(end) + self.start for end in (np.nanmin(times), np.nanmax(times))]
             constraint = f"must have samples in the window from {shown}{since}"
             remedy = "Correct observations.window, observations.begin, or observations.time."
-            raise InputError(who, constraint, f"times from {low:g} s to {high:g} s", remedy)
+            raise InputError(who, constraint, f"times from {low:g} to {high:g}", remedy)
         return rows[:: self.every]
 
 
@@ -111,8 +111,9 @@ def require_near_start(times: np.ndarray, dt: float, who: str) -> None:
     first, last = float(times[0]), float(times[-1])
     if len(times) < 2 or first <= LONG_BEFORE * (last - first) or first <= MANY_STEPS * dt:
         return
-    constraint = "times must count in seconds from the start of the motion, at 0"
-    found = f"the first at {first!r} s, the last at {last!r} s: {first / dt:.2g} time steps before {last - first:.4g} s"
+    constraint = "times must count from the start of the motion, at 0"
+    before = f"{first / dt:.2g} time steps before a motion of {last - first:.4g}"
+    found = f"the first at {first!r}, the last at {last!r}: {before}"
     remedy = (
         f"Set observations.window = [{first!r}, {last!r}], from whose first time on time then counts, or subtract the "
         "first time from the column."

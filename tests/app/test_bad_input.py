@@ -205,7 +205,7 @@ DATA = "0.00 0.20\n0.01 0.19\n0.02 0.18\n"
         (
             DATA,
             ["time.steps=5", "observations.window=[7.0,9.0]"],
-            "{file}, column 0: must have samples in the window from 7 s to 9 s; found times from",
+            "{file}, column 0: must have samples in the window from 7 to 9; found times from",
         ),
     ],
 )

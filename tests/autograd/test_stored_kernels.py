@@ -128,10 +128,18 @@ def kernels(by):
     return SimpleNamespace(shift=shift)
 
 
+def test_other_programs_of_the_compiler_have_another_cache() -> None:
+    """Their end removes a quarter of all kernels in a folder that is larger than their limit, 100 MB."""
+    config = ti.lang.impl.current_cfg()
+    theirs = ti._lib.core.CompileConfig()
+    assert config.offline_cache_file_path != theirs.offline_cache_file_path
+    assert config.offline_cache_max_size_of_files > theirs.offline_cache_max_size_of_files
+
+
 @quadrants_alone
 def test_a_second_process_takes_the_kernel_from_the_cache_and_a_lost_one_is_compiled(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
-    environment = {**os.environ, "QD_OFFLINE_CACHE_FILE_PATH": str(tmp_path), "PYTHONPATH": str(root)}
+    environment = {**os.environ, "QD_OFFLINE_CACHE_FILE_PATH": str(tmp_path / "cache"), "PYTHONPATH": str(root)}
 
     def run() -> str:
         command = [sys.executable, "-W", "ignore", "-c", PROGRAM]

@@ -79,8 +79,8 @@ def test_the_file_of_the_observations_is_shared_with_its_trials_and_its_window(t
     [
         ({"file": "gone.csv"}, r"control.file .*gone.csv: must be a file that can be read; found No such file"),
         ({"columns": ["a", "c"]}, r"must have this column; found column 'c'. It has t, a, b"),
-        ({"begin": -0.3}, r"the input must be known over the motion of 0.4 s; found from 0.3 s to 0.7 s"),
-        ({"begin": 0.3}, r"found from -0.3 s to 0.1 s after its start. Set control.begin"),
+        ({"begin": -0.3}, r"the input must be known over the motion, from 0 to 0.4; found from 0.3 to 0.7"),
+        ({"begin": 0.3}, r"found from -0.3 to 0.1 after its start. Set control.begin"),
         ({"time": "a"}, r"line 4, column 'a': times of an input must increase; found 0.0 after 3.0"),
         ({"file": None}, r"control: needs a file; found neither control.file nor observations.file"),
         ({"trials": "a", "trial": 7}, r"no row of trial 7. Set control.trial to one of its numbers: 0, 0.5, 1, 3"),

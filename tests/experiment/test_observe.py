@@ -191,8 +191,8 @@ def test_times_of_a_clock_are_refused_and_the_window_that_is_told_takes_them(tmp
     with pytest.raises(InputError) as caught:
         oscillator(seen, time={"duration": None})
     message = str(caught.value)
-    assert f"{seen}, column 0: times must count in seconds from the start of the motion, at 0; found " in message
-    assert f"the first at {first!r} s, the last at {last!r} s: 1.8e+11 time steps before 3.9" in message
+    assert f"{seen}, column 0: times must count from the start of the motion, at 0; found " in message
+    assert f"the first at {first!r}, the last at {last!r}: 1.8e+11 time steps before a motion of 3.9" in message
     assert f"Set observations.window = [{first!r}, {last!r}], " in message
     scene = oscillator(seen, time={"duration": None}, observations={"window": [first, last]})
     assert right.observations is not None and scene.observations is not None
@@ -216,7 +216,7 @@ def test_a_recording_in_milliseconds_counts_from_its_begin_on_by_every_third_sam
 def test_a_begin_behind_the_window_is_told(tmp_path: Path) -> None:
     seen = tmp_path / "seen.txt"
     oscillator(seen)
-    message = r"samples in the window from 0 s to 0.1 s, since the start of the motion at 0.2 s; found times from 0"
+    message = r"samples in the window from 0 to 0.1, since the start of the motion at 0.2; found times from 0"
     with pytest.raises(InputError, match=message):
         oscillator(seen, observations={"window": [0.0, 0.1], "begin": 0.2})
 

@@ -135,8 +135,8 @@ class Molecular(InBox, Model):
             object.__setattr__(self, name, atoms)
         require_choices(self, potential=POTENTIALS)
         if not 0 < self.switch_on < self.cutoff:
-            constraint = f"between 0 and the cut-off, {self.cutoff:g} m"
-            raise InputError("Molecular.switch_on", constraint, f"{self.switch_on:g} m", "Take 0.9 of the cut-off.")
+            constraint = f"between 0 and the cut-off, {self.cutoff:g}"
+            raise InputError("Molecular.switch_on", constraint, f"{self.switch_on:g}", "Take 0.9 of the cut-off.")
 
     @property
     def morse(self) -> float:

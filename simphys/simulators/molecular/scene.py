@@ -78,10 +78,10 @@ class MolecularConfig(Config):
             exclude = len(links) and not (bonded is not None and bonded.beads)
             distance, i, j = find_nearest(position, box, number_molecules(links, len(position)) if exclude else None)
             if distance < NEAREST * material.sigma:
-                constraint = f"atoms {i} and {j} must be at least {NEAREST * material.sigma:.3g} m apart, 0.7 of sigma"
+                constraint = f"atoms {i} and {j} must be at least {NEAREST * material.sigma:.3g} apart, 0.7 of sigma"
                 remedy = "Take a lower density or a smaller sigma." if geometry.lattice else "Move one of them."
                 key = ("geometry", "position" if geometry.lattice is None else "density")
-                yield Problem(key, constraint, f"{distance:.3g} m", remedy)
+                yield Problem(key, constraint, f"{distance:.3g}", remedy)
 
     def build_fields(self) -> Fields:
         material, bath, bins = self.material, self.heat_bath, self.simulator.bins
@@ -188,8 +188,8 @@ def _check_links(
     lengths = find_lengths(unwrap(position, pairs, box), pairs)
     if lengths.max() > 0.5 * min(box):
         pair = pairs[lengths.argmax()].tolist()
-        constraint = f"atoms must be nearer than half the box, {0.5 * min(box):.4g} m, in molecules that end within it"
-        found, remedy = f"{lengths.max():.4g} m from {pair[0]} to {pair[1]}", "Take a larger box, or fewer links."
+        constraint = f"atoms must be nearer than half the box, {0.5 * min(box):.4g}, in molecules that end within it"
+        found, remedy = f"{lengths.max():.4g} from {pair[0]} to {pair[1]}", "Take a larger box, or fewer links."
         yield Problem((name, "atoms"), constraint, found, remedy)
 
 
@@ -197,7 +197,7 @@ def _check_places(geometry: GeometrySection, position: Array, box: tuple[float, 
     outside = np.argwhere((position < 0) & np.isfinite(box) | (position > box))
     if geometry.position is not None and len(outside):
         atom, axis = (int(number) for number in outside[0])
-        constraint = f"must lie in the box, from 0 to {box[axis]:g} m"
+        constraint = f"must lie in the box, from 0 to {box[axis]:g}"
         key = ("geometry", "position", atom, axis)
         remedy = f"Move atom {atom} by a length of the box, or open the axis."
         yield Problem(key, constraint, float(position[atom, axis]), remedy)
@@ -207,9 +207,9 @@ def _check_cutoff(simulator: MolecularSimulator, box: tuple[float, ...]) -> Iter
     key = ("simulator", "cutoff")
     if min(box) < 2 * simulator.cutoff:
         constraint = (
-            f"the box must be at least two cut-offs long, {2 * simulator.cutoff:g} m; its least is {min(box):.4g} m"
+            f"the box must be at least two cut-offs long, {2 * simulator.cutoff:g}; its least is {min(box):.4g}"
         )
-        yield Problem(key, constraint, simulator.cutoff, f"Take a cut-off of {0.499 * min(box):.3g} m, or more cells.")
+        yield Problem(key, constraint, simulator.cutoff, f"Take a cut-off of {0.499 * min(box):.3g}, or more cells.")
     if simulator.switch_on is not None and simulator.switch_on >= simulator.cutoff:
-        constraint, remedy = f"must be below the cut-off, {simulator.cutoff:g} m", "Take 0.9 of it."
+        constraint, remedy = f"must be below the cut-off, {simulator.cutoff:g}", "Take 0.9 of it."
         yield Problem(("simulator", "switch_on"), constraint, simulator.switch_on, remedy)

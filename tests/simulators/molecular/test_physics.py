@@ -180,7 +180,7 @@ def test_a_heat_bath_brings_its_temperature() -> None:
     ("changed", "message"),
     [
         ({"potential": "coulomb"}, "one of .*found coulomb"),
-        ({"switch_on": 3.0}, "between 0 and the cut-off, 2.5 m; found 3 m"),
+        ({"switch_on": 3.0}, "between 0 and the cut-off, 2.5; found 3"),
         ({"box": (4.0,)}, "space has 2 or 3 dimensions; found 1"),
     ],
 )

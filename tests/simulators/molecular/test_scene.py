@@ -88,14 +88,14 @@ def test_the_stiffest_bond_limits_the_step() -> None:
         ({"bonds": {"atoms": [[0, 3]], "stiffness": 1.0}}, "must be 2 different atoms, from 0 to 2"),
         ({"angles": {"atoms": [[0, 1, 0]], "stiffness": 1.0}}, "must be 3 different atoms, from 0 to 2"),
         ({"bonds": {"atoms": [[0, 1]], "stiffness": [1.0, 2.0]}}, "must have 1 values, one for each of the bonds"),
-        ({"bonds": {"atoms": [[0, 1]], "stiffness": 1.0, "beads": True}}, "atoms 0 and 1 must be at least 0.7 m apart"),
+        ({"bonds": {"atoms": [[0, 1]], "stiffness": 1.0, "beads": True}}, "atoms 0 and 1 must be at least 0.7 apart"),
         ({"angles": {"atoms": [[0, 1, 2]], "stiffness": 1.0, "rest_angle": 3.2}}, "less than 3.14"),
         (
             {
                 "geometry": {"lattice": "square", "cells": [3, 4], "density": 1.0},
                 "bonds": {"atoms": [[0, 4], [4, 8], [8, 0]], "stiffness": 1.0},
             },
-            r"nearer than half the box, 1\.5 m, in molecules that end within it.*2 m from 4 to 8",
+            r"nearer than half the box, 1\.5, in molecules that end within it.*2 from 4 to 8",
         ),
     ],
 )
@@ -109,15 +109,15 @@ def test_links_that_cannot_be_are_refused(changed: dict[str, Any], message: str)
     [
         (
             {"simulator": {"name": "molecular", "cutoff": 1.8}},
-            r"at least two cut-offs long, 3.6 m; its least is 3.42 m",
+            r"at least two cut-offs long, 3.6; its least is 3.42",
         ),
-        ({"geometry": {"lattice": "fcc", "cells": [2, 2, 2], "density": 4.5}}, r"must be at least 0.7 m apart.*0.68"),
+        ({"geometry": {"lattice": "fcc", "cells": [2, 2, 2], "density": 4.5}}, r"must be at least 0.7 apart.*0.68"),
         ({"geometry": {"lattice": "fcc", "cells": [4, 4], "density": 0.8}}, "a fcc lattice has 3 axes"),
         ({"geometry": {"lattice": "fcc"}}, "either lattice, cells and density, or position and box"),
-        (places([0.5, 0.5], [0.9, 0.6]), "atoms 0 and 1 must be at least 0.7 m apart"),
-        (places([0.5, 0.5], [4.5, 2.0]), "must lie in the box, from 0 to 4 m"),
+        (places([0.5, 0.5], [0.9, 0.6]), "atoms 0 and 1 must be at least 0.7 apart"),
+        (places([0.5, 0.5], [4.5, 2.0]), "must lie in the box, from 0 to 4"),
         (places([0.5, 0.5], [1.0, 2.0, 3.0]), "must have 2 elements, one for each length of the box"),
-        ({"simulator": {"name": "molecular", "cutoff": 1.5, "switch_on": 1.6}}, "must be below the cut-off, 1.5 m"),
+        ({"simulator": {"name": "molecular", "cutoff": 1.5, "switch_on": 1.6}}, "must be below the cut-off, 1.5"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(changed: dict[str, Any], message: str) -> None:
