@@ -30,7 +30,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -39,6 +39,8 @@ from ..mode import switch
 from .compiler import COMPILERS, VARIABLE, chosen, installed, load
 from .counters import counters as counters
 from .front_end import hasten, live_arrays
+from .settings import ARCHS as ARCHS
+from .settings import GPUS, Settings, is_arithmetic_fast, require_known
 from .threads import Threads, count_threads
 from .vulkan import software_driver
 
@@ -47,11 +49,6 @@ compiler = chosen()
 ti: Any = load(compiler)
 hasten(ti)
 _arrays = live_arrays(ti) if compiler == "taichi" else ()  # quadrants takes care of them itself
-
-Arch = Literal["cpu", "cuda", "vulkan", "metal"]
-ARCHS = ("cpu", "cuda", "vulkan", "metal")
-GPUS = ("cuda", "metal", "vulkan")
-"""Those of GPUs, in the order in which "gpu" prefers them."""
 
 CACHE_BYTES = 2**30
 """Largest size of the compiler's cache of kernels on disk: its own limit holds the kernels of few simulators."""
@@ -70,19 +67,6 @@ if compiler == "taichi":
 
 PARALLEL_WORK_US = 250.0
 """Serial work [us] of one launch above which two threads pay (a parallel loop costs 30-100 us)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Choices that kernels are compiled for: the arguments of `init`."""
-
-    arch: str = "cpu"
-    precision: str = "f64"
-    threads: int = 1
-
-    @property
-    def on_gpu(self) -> bool:
-        return self.arch != "cpu"
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +132,11 @@ def init(*, arch: str = "cpu", precision: str = "f64", threads: Threads = 1, com
 def _switch_to(wanted: Settings) -> Settings:
     if switch.session is not None and wanted == switch.session.settings:
         return switch.session.settings
-    _check(wanted)
+    require_known(wanted)
+    if not available(wanted.arch):
+        constraint = f"arch={wanted.arch} must exist on this machine"
+        found = f"{platform.system()} without a {wanted.arch} device"
+        raise InputError("runtime.init", constraint, found, "Use arch=cpu, or install the device's driver.")
     running = switch.session is not None
     if (_home() is not _Program.home or _home() is None) if running else _home() is not None:
         found = f"a call of {ti.__name__}.init or {ti.__name__}.reset"
@@ -357,11 +345,6 @@ def _start_program(wanted: Settings) -> None:
     _Program.home = _home()
 
 
-def is_arithmetic_fast(wanted: Settings) -> bool:
-    """True if kernels may regroup sums, and approximate roots and quotients: CUDA's f64 would lose half its digits."""
-    return (wanted.arch, wanted.precision) != ("cuda", "f64")
-
-
 def _compile_for(wanted: Settings) -> None:
     """Let the running program compile for other settings from now on; compiled kernels stay the same."""
     config = ti.lang.impl.current_cfg()
@@ -376,27 +359,6 @@ def _home() -> Any:
     """The compiler's object that owns the running program, None where none runs."""
     home = ti.lang.impl.get_runtime()
     return None if getattr(home, "_prog" if compiler == "quadrants" else "prog") is None else home
-
-
-def _check(wanted: Settings) -> None:
-    if wanted.arch not in ARCHS:
-        raise InputError("runtime.init", f"arch is one of {(*ARCHS, 'gpu')}", wanted.arch, "Choose one of these.")
-    if wanted.precision not in ("f32", "f64"):
-        raise InputError("runtime.init", "precision is f32 or f64", wanted.precision, "Choose one of these.")
-    if wanted.precision == "f64" and wanted.arch in ("vulkan", "metal"):
-        raise InputError(
-            "runtime.init",
-            f"arch={wanted.arch} computes in f32 only",
-            "precision=f64",
-            "Use precision=f32, or arch=cpu or cuda for f64.",
-        )
-    if not available(wanted.arch):
-        raise InputError(
-            "runtime.init",
-            f"arch={wanted.arch} must exist on this machine",
-            f"{platform.system()} without a {wanted.arch} device",
-            "Use arch=cpu, or install the device's driver.",
-        )
 
 
 def find_gpu() -> str:
