@@ -213,7 +213,7 @@ def test_bad_experiments_are_told_with_their_lines(text: str, message: str, tmp_
     ("text", "message"),
     [
         ("observations.trial = 7", "must hold the trial; found no row of trial 7. Set observations.trial to one of"),
-        ("observations = {trial = 1, window = [0.0, 5.0]}", "window from 0 s to 5 s; found times from 1"),
+        ("observations = {trial = 1, window = [0.0, 5.0]}", "window from 0 to 5; found times from 1"),
     ],
 )
 def test_a_trial_or_a_window_without_samples_is_told(text: str, message: str, tmp_path: Path) -> None:
