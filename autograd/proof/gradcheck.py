@@ -307,8 +307,9 @@ def _compare_sizes(
     is huge and does not depend on the input.
     """
     scale = np.maximum(_scale(gradients, found.value, found.slope, output), rounding / tolerance)
-    is_zero = (found.slope == 0) & (abs(adjoint) <= rounding)
-    return abs(adjoint - found.value) / scale, np.where(is_zero, 0.0, found.spread) / scale
+    is_zero = (found.slope == 0) & (abs(adjoint) <= rounding) & (abs(found.value) * found.step <= 4 * rounding)
+    error, spread = [np.where(is_zero, 0.0, each) for each in (abs(adjoint - found.value), found.spread)]
+    return error / scale, spread / scale
 
 
 def _size(x: Array) -> float:

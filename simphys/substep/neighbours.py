@@ -135,7 +135,8 @@ class Neighbours(Pairs):
         super().tangent(op, scope)
 
     def adjoint(self, op: Op, scope: Scope) -> None:
-        self._list(op, scope).update(scope)
+        if self.wanted_adjoints(op, scope):
+            self._list(op, scope).update(scope)
         super().adjoint(op, scope)
 
     def _append(

@@ -157,6 +157,8 @@ class Pairs(LoopPattern):
         rule = self.adjoint_rule()
         (value,) = op.outputs
         wanted = {name: self._all_varying.index(name) for name in self.wanted_adjoints(op, scope)}
+        if not wanted:
+            return
         names = rule.reads(tuple([name in wanted for name in self._all_varying])) & frozenset(self.element.inputs)
         targets = {name: self.add_adjoint(op, scope, name) for name in wanted}
 

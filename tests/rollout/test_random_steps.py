@@ -27,6 +27,12 @@ def test_a_random_step_is_the_same_nested_and_generated(seed: int) -> None:
     assert not check(seed)
 
 
+@pytest.mark.parametrize("seed", [1067, 1077, 1198])
+def test_a_random_step_that_was_wrong_is_right(seed: int) -> None:
+    """Neighbours without an adjoint made no kernel; derivatives that are zero failed by the rounding of differences."""
+    assert not check(seed)
+
+
 def test_the_form_of_loops_is_chosen_anew_for_each_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the test above would compare a form with itself."""
     case = draw(0)

@@ -25,6 +25,8 @@ from .world import Array
 Values = dict[str, Array]
 DERIVATIVES = 1e-6
 """Tolerance of finite differences."""
+GENTLE, STEEP = 1e3, 1e6
+"""Gradients of numbers of order one beyond which rounding counts more, and beyond which no difference settles."""
 
 
 def check(seed: int) -> str:
@@ -52,7 +54,7 @@ def _faults(seed: int) -> Iterator[str]:
         with patch.object(plan, "LONG", 0):
             yield compare("in several launches", evaluate(draw(seed)), expected)
     if expected is not None:
-        yield check_derivatives(case)
+        yield check_derivatives(case, steep=_largest_gradient(expected) > STEEP)
 
 
 @contextmanager
@@ -90,11 +92,13 @@ def evaluate(case: Case, **options: Any) -> Values | None:
 def compare(what: str, found: Values | None, expected: Values | None, relative: float = 1e-11) -> str:
     """Say which values differ by more than a fraction of the largest of their array; "" for none.
 
-    Differences of a gradient below 1e-14 of the largest gradient count for nothing: its terms may cancel.
+    Differences of a gradient below 1e-14 of the largest gradient count for nothing: its terms may cancel. A motion with
+    steep gradients amplifies rounding.
     """
     if found is None or expected is None:
         return "" if found is expected else f"{what}: {'it' if found is None else 'the nested step'} blows up"
-    largest = max([np.abs(g).max(initial=0) for name, g in expected.items() if name.startswith("gradient")], default=0)
+    largest = _largest_gradient(expected)
+    relative *= max(1.0, largest / GENTLE)
     for name, value in expected.items():
         floor = 1e-3 * largest if name.startswith("gradient") else 0.0
         size = max(np.abs(value).max(initial=0), floor)
@@ -102,6 +106,10 @@ def compare(what: str, found: Values | None, expected: Values | None, relative: 
         if found[name].shape != value.shape or not error <= relative * size:
             return f"{what}: {name} differs by {error:.3g} of {size:.3g}"
     return ""
+
+
+def _largest_gradient(values: Values) -> float:
+    return max([np.abs(g).max(initial=0) for name, g in values.items() if name.startswith("gradient")], default=0.0)
 
 
 def _within_budget(case: Case, stored: Values) -> str:
@@ -114,8 +122,11 @@ def _within_budget(case: Case, stored: Values) -> str:
     return compare("within a memory budget", evaluate(case, memory=memory), stored, 0.0)
 
 
-def check_derivatives(case: Case) -> str:
-    """Compare adjoints with tangents, and with finite differences where these settle: events may change their order."""
+def check_derivatives(case: Case, *, steep: bool = False) -> str:
+    """Compare adjoints with tangents, and with finite differences where these settle: events may change their order.
+
+    Those of a `steep` motion settle far from its derivative, if at all.
+    """
     names = [name for name, x in case.leaves().items() if x.requires_grad]
 
     def final(*inputs: Tensor) -> tuple[Tensor, ...]:
@@ -126,7 +137,8 @@ def check_derivatives(case: Case) -> str:
     inputs = [case.leaves()[name] for name in names]
     try:
         dot_product_test(final, inputs, tolerance=1e-10)
-        gradcheck(final, inputs, mode="projected", tolerance=DERIVATIVES, repeats=1)
+        if not steep:
+            gradcheck(final, inputs, mode="projected", tolerance=DERIVATIVES, repeats=1)
     except BlowUp:
         return ""
     except GradcheckError as error:
