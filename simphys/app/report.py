@@ -23,6 +23,7 @@ from simphys.assess.before import judge_cheaply
 from simphys.autograd.errors import StorageError
 from simphys.autograd.kernels.compilation import compiled
 from simphys.optimize.stages import Stage
+from simphys.runs.digits import format_start
 from simphys.runs.fit_text import HEADS, estimate_rows, last_if_worse
 from simphys.runs.reading import describe_readings, explains_nothing
 from simphys.runs.run_files import CERTIFICATE
@@ -207,7 +208,19 @@ def print_doubts(scene: Scene) -> None:
 def print_expectations(rows: Sequence[Expectation]) -> None:
     """Print the errors that a fit can be expected to have."""
     if rows:
-        cells = [(r.label, r.unit, f"{r.start:.6g}", "-" if math.isnan(r.error) else f"{r.error:.2g}") for r in rows]
+        scales: dict[str, float] = {}
+        for row in rows:
+            name = row.label.partition("[")[0]
+            scales[name] = max(scales.get(name, 0.0), abs(row.start))
+        cells = [
+            (
+                row.label,
+                row.unit,
+                format_start(row.start, scales[row.label.partition("[")[0]]),
+                "-" if math.isnan(row.error) else f"{row.error:.2g}",
+            )
+            for row in rows
+        ]
         print_table("", ("unknown", "unit", "start", "error to expect"), cells, (2, 3))
 
 

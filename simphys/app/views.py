@@ -15,7 +15,7 @@ from simphys.experiment.scene import Scene
 from simphys.plot import style
 from simphys.plot.components import draw_elements, name_elements
 from simphys.plot.fit.health import health
-from simphys.record import Recording
+from simphys.record import Recording, list_parts
 from simphys.report import make_page
 from simphys.report.notebook import Film, Page, describe_recording, recording_html
 from simphys.rollout import Trajectory
@@ -85,7 +85,10 @@ def plot_trajectory(trajectory: Trajectory, field: str | None = None) -> Figure:
 
 
 def film_recording(recording: Recording, field: str | None = None) -> Film:
-    """Make the film of a run. Errors: NotRecorded; StorageError where its states cannot be read."""
+    """Make the film of a run. Errors: InputError for several experiments; NotRecorded; StorageError for lost states."""
+    if parts := list_parts(recording):
+        remedy = "Take one of `simphys.record.list_parts(recording)`; `simphys film RUN` draws them all."
+        raise InputError(f"film of {recording.name}", "needs one motion", f"experiments {', '.join(parts)}", remedy)
     try:
         frames = plot.draw_film(recording, field)
     except StorageError as error:

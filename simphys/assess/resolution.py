@@ -28,6 +28,10 @@ MANY_STEPS_A_PERIOD = 100_000
 """Steps in a period of the measured motion beyond which the unit of time is doubtful."""
 OTHER_PACE = 10.0
 """Ratio of the times in which the recording, and the motion from the start, change, beyond which units may differ."""
+RESTING_SAMPLES = 5
+"""Least number of samples at the beginning that show a body at rest."""
+MOVING = 20.0
+"""Distance, in standard deviations of the noise, by which the motion from the start must move in that time."""
 CLEAR = 4.0
 """Distance from the mean, in standard deviations of the noise, at which a value lies on one side of it."""
 SPEED_ERROR = 0.01
@@ -41,16 +45,21 @@ def judge_resolution(scene: Setup) -> list[Criterion]:
 
 
 def judge_pace(objective: SceneObjective[Any]) -> Iterator[Criterion]:
-    """Judge whether the motion from the start changes much faster than the recording; simulates it.
+    """Judge whether the motion from the start changes much faster than the recording, or before it; simulates it.
 
-    It does, whatever the time step, if the times of the recording are in milliseconds. Yields nothing if no channel
-    stands out of its noise, or none moves. Errors: optimize.FailedTrial for a start that blows up.
+    It is faster, whatever the time step, if the times of the recording are in milliseconds, and before it if the
+    recording began before the motion. Yields nothing if no channel stands out of its noise, or none moves.
+    Errors: optimize.FailedTrial for a start that blows up.
     """
     found = [pace for part in objective.scene_at(objective.start).parts for pace in _compare_paces(part)]
     if not found:
         return
-    words, ratio = max(found, key=lambda each: each[1])
-    if ratio > OTHER_PACE:
+    words, ratio, _ = max(found, key=lambda each: each[1])
+    rests = [rest for *_, rest in found if rest]
+    if ratio <= OTHER_PACE and len(rests) == len(found):
+        remedy = "If the recording began before the motion, set observations.begin to the time when this began."
+        yield Criterion("pace", ratio, "doubtful", rests[0], remedy)
+    elif ratio > OTHER_PACE:
         remedy = f"{UNIT_OF_TIME} Otherwise give unknowns.NAME.start other values."
         yield Criterion("pace", ratio, "doubtful", words, remedy)
     else:
@@ -158,26 +167,39 @@ def _judge_waves(scene: Setup) -> Iterator[Criterion]:
         yield Criterion("wavelength", cells, "passed", found)
 
 
-def _compare_paces(scene: Setup) -> Iterator[tuple[str, float]]:
+def _compare_paces(scene: Setup) -> Iterator[tuple[str, float, str]]:
     """Divide the time in which a channel changes by its scatter by that of the motion from the start, for each.
 
-    Noise makes the first one shorter, so that it hides a difference, and feigns none. Periodic angles are left out.
+    Yields words, this ratio, and words about a channel that rests at the beginning, while the motion does not, or "".
+    Noise makes the first time shorter, so that it hides a difference, and feigns none. Periodic angles are left out.
     """
     seen = scene.observations
-    clear = [(c, rows) for c, rows, _ in _list_clear_channels(scene) if len(rows) >= FEW_SAMPLES]
+    clear = [each for each in _list_clear_channels(scene) if len(each[1]) >= FEW_SAMPLES]
     if not clear or not isinstance(seen, Observations):
         return
     motion, rates = _predict_with_rates(scene, seen)
-    for c, rows in clear:
+    for c, rows, noise in clear:
         values = seen.values[rows, c]
         change, elapsed = (_root_mean_square(np.diff(each)) for each in (values, seen.times[rows]))
         own = values.std() * elapsed / change
         size, rate = motion[rows, c].std(), _root_mean_square(rates[rows, c])
         if size > 0 and rate > 0 and seen.channels[c].modulo is None:
-            words = f"{scene.name}: " * bool(scene.name) + f"{seen.channels[c].label} changes by its scatter in "
-            unit = scene.units.time
-            words += f"{own:.2g} {unit}, in the motion from the start in {size / rate:.2g} {unit}"
-            yield words, float(own * rate / size)
+            unit, name = scene.units.time, f"{scene.name}: " * bool(scene.name) + seen.channels[c].label
+            words = f"{name} changes by its scatter in {own:.2g} {unit}, "
+            words += f"in the motion from the start in {size / rate:.2g} {unit}"
+            rest = _count_resting(values, noise)
+            moved = np.ptp(motion[rows[:rest], c]) if rest >= RESTING_SAMPLES else 0.0
+            still = ""
+            if moved > MOVING * noise and moved > 0.2 * np.ptp(values):
+                until = seen.times[rows[rest - 1]]
+                still = f"{name} is at rest for the first {until:.3g} {unit}, the motion from the start is not"
+            yield words, float(own * rate / size), still
+
+
+def _count_resting(values: Array, noise: float) -> int:
+    """Count the samples at the beginning that differ from the mean of the first ones by noise alone."""
+    away = np.abs(values - values[:RESTING_SAMPLES].mean()) > CLEAR * noise
+    return int(np.argmax(away)) if away.any() else 0  # a channel that never moves tells nothing
 
 
 def _predict_with_rates(scene: Setup, seen: Observations) -> tuple[Array, Array]:

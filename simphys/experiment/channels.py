@@ -16,6 +16,8 @@ from simphys.simulator import Markers
 from simphys.simulator.markers import ENERGIES
 
 AXIS_NAMES = "xyz"
+BODY_FIELDS = ("position", "angle")
+"""Fields of the state that have an entry for each body, one of which a scene of bodies has."""
 
 
 class ChannelSection(Protocol):
@@ -139,10 +141,11 @@ def make_channel(
     is_derived = section.field in DERIVED
     where = _name_place(section)
     shape = (markers.nodes, markers.dim) if is_derived and markers else shapes[section.field]
+    entries = names if is_derived or _has_entry_for_each_body(section.field, shapes) else None
     if section.kind == "component":
         index = component_index(section.node, section.axis, shape)
         return Channel(
-            label or component_name(section.field, index, shape, names) + where,
+            label or component_name(section.field, index, shape, entries) + where,
             section.field,
             index,
             section.unit,
@@ -232,14 +235,22 @@ def _list_marks(section: ChannelSection, markers: Markers | None, nodes: tuple[i
     return tuple(made)
 
 
-def component_name(field: str, index: tuple[int, ...], shape: tuple[int, ...], names: BodyNames = NODES) -> str:
-    """Name a component of a field of this shape, for measurements without names.
+def _has_entry_for_each_body(field: str, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+    """True for a field of bodies, unlike a histogram of their distances, and for any of a scene without bodies."""
+    bodies = next((shapes[name] for name in BODY_FIELDS if name in shapes), shapes[field])
+    return shapes[field][:1] == bodies[:1]
+
+
+def component_name(field: str, index: tuple[int, ...], shape: tuple[int, ...], names: BodyNames | None = NODES) -> str:
+    """Name a component of a field of this shape, for measurements without names; names: None for a field of no bodies.
 
     Axes have letters where there are two or three of them; an angle, or a place along a line, is a number.
     """
     if len(shape) == 2 and shape[1] == 1:
         index = index[:1]
-    elif len(shape) == 2 and shape[1] <= len(AXIS_NAMES):
+    elif len(shape) == 2 and shape[1] <= len(AXIS_NAMES) and names is not None:
         return f"{field} {AXIS_NAMES[index[1]]} of {names.of(index[0])}"
+    if len(index) == 1 and names is not None:
+        return f"{field} of {names.of(index[0])}"
     at = ", ".join(map(str, index))
-    return f"{field} of {names.of(index[0])}" if len(index) == 1 else f"{field} at {at}" if index else field
+    return f"{field} at {at}" if index else field

@@ -32,6 +32,10 @@ FIELDS = "fields"
 FIELDS_OF_BODIES = {"body": ("orientation", "angular_velocity"), "link": ("angle", "rate")}
 """Fields with an entry for each body, besides positions and velocities, by the word for a body."""
 MANY_ENTRIES = 4  # of a legend in one line
+DOT_SIZES = (3.2, 4.5)
+"""Smallest and largest diameter of the dot of a sample [points]."""
+DOTS = 150
+"""Number of samples that may have the largest dots."""
 FRAME_NUMBERS = 1 << 23  # largest number of values of a field along time in a picture
 HUGE = np.float64(1e100)  # a motion beyond it has blown up, and squares overflow; f64, to compare f32 with
 
@@ -90,10 +94,10 @@ class Picture(Figure):
 
 
 def new_figure(recording: Recording, height: float, remark: str = "") -> Figure:
-    """Make an empty figure of `height` [inch] with the scene's title and a remark."""
+    """Make an empty figure of `height` [inch] with the scene's title, the experiment of several, and a remark."""
     figure = Picture(figsize=(WIDTH, height), layout="constrained")
     figure.units = recording.units
-    title = ": ".join(str(part) for part in (recording.scene.get("title"), remark) if part)
+    title = ": ".join(str(part) for part in (recording.scene.get("title"), recording.part, remark) if part)
     if title:
         figure.suptitle(title, x=0.01, ha="left")
     return figure
@@ -131,6 +135,13 @@ def legend_beside(axes: Axes, title: str | None = None) -> None:
     """Add a legend to the right of the axes, for any number of curves."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1), title=title, handlelength=1.2, borderaxespad=0)
+
+
+def draw_samples(axes: Axes, time: np.ndarray, values: np.ndarray, *, color: str, label: str) -> None:
+    """Draw samples [N] as translucent dots, wider than a line over them: both are seen, however many there are."""
+    smallest, largest = DOT_SIZES
+    size = max(smallest, largest * min(1.0, np.sqrt(DOTS / max(time.size, 1))))
+    axes.plot(time, values, "o", color=color, markersize=size, markeredgewidth=0, alpha=0.45, label=label)
 
 
 def with_unit(name: str, unit: str) -> str:

@@ -62,7 +62,8 @@ class PartStore:
 
     def __init__(self, store: Store, group: str) -> None:
         self._store, self._prefix = store, f"{group.strip('/')}/"
-        self.name = f"{store.name}, {group.rpartition('/')[2]}"
+        self.part = group.rpartition("/")[2]
+        self.name = f"{store.name}, {self.part}"
 
     def _path(self, path: str) -> str:
         return path if path in ("", "scene") or path.startswith(SHARED) else f"{self._prefix}{path}"

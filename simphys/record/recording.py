@@ -123,6 +123,11 @@ class Recording:
         return self._store.name
 
     @property
+    def part(self) -> str:
+        """The name of the experiment, of one of several of a run; else empty."""
+        return str(getattr(self._store, "part", ""))
+
+    @property
     def folder(self) -> Path | None:
         """The folder of the run; None for a run in memory."""
         return self._store.folder if isinstance(self._store, FileStore) else None

@@ -25,6 +25,8 @@ COLOURS = {
     "#e4e4e4": "--grid",
     "#ececec": "--line",
     "#cfcfcf": "--line",
+    "#0072b2": "--measured",
+    "#d55e00": "--model",
 }
 """Colours of lines and text, and the page's colours that take their place."""
 CAPTIONS = {

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+ROUNDING = 1e-14
+"""Part of a number's scale below which it is the rounding of 0: some 50 roundings in double precision."""
+
 
 def format_estimate(value: float, error: float) -> tuple[str, str]:
     """Format a value and its standard error: the error with two digits, the value to the same decimal place.
@@ -18,3 +21,11 @@ def format_estimate(value: float, error: float) -> tuple[str, str]:
         digits = max(1, decimals + math.floor(math.log10(size)))
         return f"{value:.{digits}e}", f"{error:.1e}"
     return f"{value:.{decimals}f}", f"{error:.{decimals}f}"
+
+
+def format_start(start: float, scale: float) -> str:
+    """Format the value at which a search began: six digits, or 0 where it is the rounding of 0 beside its scale.
+
+    A start that turned by a quarter circle is 1.5e-17 m instead of 0, beside results of 0.1 m.
+    """
+    return "0" if abs(start) < ROUNDING * scale else f"{start:.6g}"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from simphys import optimize
 
-from .digits import format_estimate
+from .digits import format_estimate, format_start
 from .estimates import Estimate
 
 FOLDED = 12
@@ -31,12 +31,14 @@ def estimate_rows(unknowns: Sequence[Estimate]) -> list[tuple[str, ...]]:
             label = f"{name}, {len(entries):,} values"
             rows.append((label, entries[0].unit, _range(starts), _range(values), entries[0].note or "-", "", ""))
             continue
+        scale = max(abs(number) for each in entries for number in (each.start, each.value))
         for each in entries:
             value, _ = format_estimate(each.value, each.larger_error)
             _, error = format_estimate(each.value, each.standard_error)
             _, robust = format_estimate(each.value, each.robust_error)
             change = "" if math.isnan(each.half_step_change) else f"{each.half_step_change:+.1e}"
-            rows.append((each.label, each.unit, f"{each.start:.6g}", value, error or each.note or "-", robust, change))
+            start = format_start(each.start, scale)
+            rows.append((each.label, each.unit, start, value, error or each.note or "-", robust, change))
     width = len(HEADS) if any(row[5] or row[6] for row in rows) else 5
     return [row[:width] for row in rows]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -99,7 +99,7 @@ def _problems(error: ValidationError, model: type[BaseModel], name: str, data: M
         if kind == "missing":
             problems.append(_missing(key))
         elif kind == "extra_forbidden":
-            problems.append(_unknown_key(key, found, _known_keys(model, location[:-1])))
+            problems.append(_unknown_key(key, found, _known_keys(model, location[:-1]), _sections_with(model, key)))
         else:
             context = entry.get("ctx", {})
             text = _REQUIRED[kind].format(**context) if kind in _REQUIRED else entry["msg"]
@@ -130,7 +130,7 @@ class _Required:
 
 
 def _remedy(found: object, texts: list[str]) -> str:
-    if isinstance(found, str) and any("number" in text for text in texts):
+    if isinstance(found, str) and any(letter.isdigit() for letter in found) and any("number" in text for text in texts):
         return "Write numbers without quotes."
     if isinstance(found, (int, float)) and "a string" in texts and "a number" not in texts:
         return "Write strings in quotes."
@@ -148,9 +148,18 @@ def _missing(key: Key) -> Problem:
     return Problem(key, f"this {what} is required", NOTHING, f"Add {dotted(key)}.")
 
 
-def _unknown_key(key: Key, found: object, known: list[str]) -> Problem:
+def _unknown_key(key: Key, found: object, known: list[str], elsewhere: Sequence[str] = ()) -> Problem:
     what = "section" if len(key) == 1 else "key"
-    return Problem(key, f"unknown {what}", found, did_you_mean(str(key[-1]), known))
+    remedy = did_you_mean(str(key[-1]), known)
+    if elsewhere:
+        remedy += f" '{key[-1]}' is a key of {' and of '.join(elsewhere)}."
+    return Problem(key, f"unknown {what}", found, remedy)
+
+
+def _sections_with(model: type[BaseModel], key: Key) -> list[str]:
+    """Find other sections that have a key by this name; none for a section."""
+    others = [name for name in model.model_fields if name != key[0]] if len(key) > 1 else []
+    return [name for name in others if any(key[-1] in each.model_fields for each in _models(model, name))]
 
 
 def _follow(location: Key, data: Any, *, keep_last: bool) -> tuple[Key, object]:

@@ -55,6 +55,12 @@ def test_a_new_scene_of_any_simulator_runs_at_once_and_its_comments_name_real_fi
     assert scene.config.output.folder == "runs/mine"
 
 
+def test_a_new_scene_of_molecules_names_the_units_of_its_comments() -> None:
+    simphys("new", "mine", "--simulator", "molecular")
+    units = load_scene("mine.toml").units
+    assert (units.length, units.time) == ("nm", "ps")
+
+
 def test_every_simulator_has_a_start() -> None:
     assert set(EXAMPLES) == set(SIMULATORS)
 

@@ -47,6 +47,21 @@ def test_the_unit_of_time_that_the_doubt_names_puts_it_right(tmp_path: Path) -> 
     assert found["pace"].verdict == "passed" and found["pace"].value == pytest.approx(1, abs=0.4)
 
 
+def test_a_recording_that_begins_before_the_motion_is_doubted_until_it_begins_with_it(tmp_path: Path) -> None:
+    oscillator(tmp_path / "seen.txt")
+    time, value = np.loadtxt(tmp_path / "seen.txt").T
+    held = np.arange(0.0, 1.0, 0.05)
+    late = np.column_stack([np.concatenate([held, 1.0 + time]), np.concatenate([np.full(held.size, value[0]), value])])
+    np.savetxt(tmp_path / "late.txt", late)
+    observations = {"file": str(tmp_path / "late.txt")}
+    time_section = {"dt": 0.01, "duration": None}
+    pace = criteria(oscillator(tmp_path / "seen.txt", observations=observations, time=time_section))["pace"]
+    assert pace.verdict == "doubtful" and "at rest for the first" in pace.found
+    assert "observations.begin" in pace.remedy
+    begun = oscillator(tmp_path / "seen.txt", observations={**observations, "begin": 1.0}, time=time_section)
+    assert criteria(begun)["pace"].verdict == "passed"
+
+
 def test_steps_in_a_period_beyond_reason_are_doubted_before_anything_is_simulated(tmp_path: Path) -> None:
     cheap = judge_cheaply(in_milliseconds(tmp_path, 1e-3).objective())
     (found,) = [each for each in cheap if each.name == "resolution"]

@@ -15,6 +15,7 @@ from simphys.experiment.channels import Channel
 from simphys.experiment.observe import read
 from simphys.experiment.observe_field import read_field_observations
 from simphys.files.selection import require_near_start
+from simphys.scenefile.body_names import BodyNames
 
 from ..helpers.small_scenes import oscillator
 
@@ -95,6 +96,15 @@ def test_a_channel_sees_a_component_of_a_field_of_any_shape(
     file.write_text("0 1\n1 2\n")
     (channel,) = read(file, time=0, channels=[Section(1, "angle", node, 1, "rad")], shapes={"angle": shape}).channels
     assert channel == Channel(label, "angle", component, "rad")
+
+
+def test_an_entry_of_a_field_that_has_others_than_bodies_is_none_of_a_body(file: Path) -> None:
+    """Such as a distance of a radial distribution function; velocities of atoms are those of atoms."""
+    file.write_text("0 1 2\n1 2 3\n")
+    shapes, atoms = {"position": (5, 3), "speed": (5,), "rdf": (8,)}, BodyNames("atom")
+    channels = [Section(1, "rdf", 3, 0, "1"), Section(2, "speed", 3, 0, "m/s")]
+    seen = read(file, time=0, channels=channels, shapes=shapes, names=atoms)
+    assert [channel.label for channel in seen.channels] == ["rdf at 3", "speed of atom 3"]
 
 
 def test_a_vector_of_one_component_has_no_letter(file: Path) -> None:

@@ -17,10 +17,14 @@ from simphys import plot
 from simphys.app.workflow import simulate
 from simphys.autograd.errors import InputError
 from simphys.experiment.scene import load_scene
+from simphys.plot import style
 from simphys.plot.film import choose_rows, encode_gif
 from simphys.plot.motion import animation
+from simphys.record import Recording, list_parts
 from simphys.report.notebook import Film
 from simphys.rollout import rollout
+
+from ..helpers.oscillator import simphys
 
 SCENES = Path(__file__).resolve().parents[2] / "scenes"
 MOTIONS = {
@@ -67,6 +71,19 @@ def test_a_trajectory_and_a_run_in_memory_have_films_that_notebooks_play(tmp_pat
         plain.animate()
     with pytest.raises(InputError, match="is a GIF or an MP4"):
         film.save(tmp_path / "film.avi")
+
+
+def test_each_of_several_experiments_has_a_film_that_names_it(tmp_path: Path) -> None:
+    assert simphys("run", SCENES / "pendulum" / "four_angles.toml", f"output.folder={tmp_path}/run").exit_code == 0
+    recording = Recording(tmp_path / "run")
+    parts = list_parts(recording)
+    with pytest.raises(InputError, match=f"needs one motion; found experiments {', '.join(parts)}"):
+        recording.animate()
+    for name, part in parts.items():
+        assert style.new_figure(part, 1.0).get_suptitle().endswith(f": {name}")
+    paths = simphys("film", tmp_path / "run").stdout.split()
+    assert [Path(path).name for path in paths] == [f"film_{name.replace(' ', '_')}.gif" for name in parts]
+    assert len({Path(path).read_bytes() for path in paths}) == len(parts)
 
 
 def test_an_mp4_needs_ffmpeg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

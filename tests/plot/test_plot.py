@@ -170,6 +170,14 @@ def test_the_fit_shows_measurement_model_and_residuals_with_units(identified: Re
     np.testing.assert_array_equal(line(figure, 1, "measured − model").get_ydata(), residual)
 
 
+def test_many_samples_hide_no_line_and_no_line_hides_them(identified: Recording) -> None:
+    axes = plot.fit(identified).axes[0]
+    samples, model = (line(axes.figure, 0, label) for label in ("measured", "model"))
+    assert axes.lines.index(model) > axes.lines.index(samples)
+    assert samples.get_alpha() < 0.6 and model.get_alpha() is None
+    assert samples.get_markersize() > 2 * model.get_linewidth()
+
+
 def test_missing_samples_are_not_drawn_and_their_gap_is_shaded(identified: Recording) -> None:
     figure = plot.fit(identified)
     drawn = line(figure, 0, "measured").get_xdata()

@@ -176,6 +176,12 @@ def test_a_value_has_the_digits_of_the_larger_error() -> None:
     assert estimate_rows([replace(none, robust_error=np.nan)])[0][3:] == ("12.3457", "-")
 
 
+def test_a_start_that_is_the_rounding_of_0_beside_its_unknown_is_0() -> None:
+    along, across = Estimate("pivot[0]", "m", -0.25, -0.24, 1e-4, ""), Estimate("pivot[1]", "m", 1.5e-17, 0.0, 1e-4, "")
+    assert [row[2] for row in estimate_rows([along, across])] == ["-0.25", "0"]
+    assert estimate_rows([Estimate("size", "m", 1e-17, 3e-17, 1e-19, "")])[0][2] == "1e-17"
+
+
 def test_the_text_of_a_scene_is_that_of_a_scene_file(tmp_path: Path) -> None:
     scene = load_scene(SCENES / "pendulum" / "double.toml", [f"output.folder={tmp_path}"])
     tables = to_dict(scene.config)

@@ -39,6 +39,12 @@ def problems(**sections: Any) -> list[str]:
             "Known: arch, compiler, precision, threads, seed, memory, deterministic, verify.",
         ),
         (
+            {"runtime": {"iterations": 5}},
+            "runtime.iterations: unknown key; found 5. Known: arch, compiler, precision, threads, seed, memory, "
+            "deterministic, verify. 'iterations' is a key of optimizer",
+        ),
+        ({"time": {"dt": "x", "steps": 1}}, 'time.dt: must be a number; found "x". Give a value that is a number.'),
+        (
             {"runtime": {"arch": "cudda"}},
             "runtime.arch: must be one of 'cpu', 'gpu', 'cuda', 'vulkan' or 'metal'; found \"cudda\". "
             "Did you mean 'cuda'?",

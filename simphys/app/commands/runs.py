@@ -34,9 +34,17 @@ def film(
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="FILE.gif or FILE.mp4; film.gif in the folder.")
     ] = None,
 ) -> None:
-    """Draw the motion of a run as a film: a GIF of 25 frames a second, or with ffmpeg an MP4."""
+    """Draw the motion of a run as a film: a GIF of 25 frames a second, or with ffmpeg an MP4.
+
+    Of several experiments, each has its own, such as film_up.gif of the one that is named up.
+    """
     recording = late.record.Recording(run)
-    typer.echo(str(recording.animate().save(out or (recording.folder or Path()) / "film.gif")))
+    path = out or (recording.folder or Path()) / "film.gif"
+    parts = late.record.list_parts(recording)
+    for name, part in parts.items():
+        typer.echo(str(part.animate().save(path.with_stem(f"{path.stem}_{name.replace(' ', '_')}"))))
+    if not parts:
+        typer.echo(str(recording.animate().save(path)))
 
 
 @command

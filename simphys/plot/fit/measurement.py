@@ -18,6 +18,8 @@ NEEDS = ("observations/time", "observations/value", "observations/weight", "fit/
 REMEDY = "A fit is recorded if the scene has [observations] and the run was completed."
 CHANNELS = 6
 """Largest number of channels in the picture: those with the largest residuals."""
+LONG_UNIT = 6
+"""Number of letters of a unit above which it takes a line of its own beside residuals."""
 GAP = 5.0
 """Distance of samples, in median distances, above which there is a gap between them."""
 
@@ -96,12 +98,12 @@ def fit(recording: Recording, path: str | Path | None = None) -> Figure:
 
 def _draw_motion(axes: Axes, channel: Channel) -> None:
     missing = f", {channel.missing} missing" if channel.missing else ""
-    axes.set_title(f"{channel.label}: {channel.time.size} samples{missing}")
+    axes.set_title(f"{channel.label}: {channel.time.size} {'sample' if channel.time.size == 1 else 'samples'}{missing}")
     _shade_gaps(axes, channel, label="no samples")
-    axes.plot(channel.time, channel.measured, ".", color=style.COLORS[0], markersize=4, label="measured")
+    style.draw_samples(axes, channel.time, channel.measured, color=style.COLORS[0], label="measured")
     if channel.held_out[0].size:
-        axes.plot(*channel.held_out[:2], ".", color=style.COLORS[2], markersize=4, label="held out")
-    axes.plot(channel.model_time, channel.model, color=style.COLORS[1], linewidth=1, label="model")
+        style.draw_samples(axes, *channel.held_out[:2], color=style.COLORS[2], label="held out")
+    axes.plot(channel.model_time, channel.model, color=style.COLORS[1], linewidth=1.1, label="model")
     axes.set_ylabel(style.with_unit(channel.field, channel.unit))
 
 
@@ -126,14 +128,15 @@ def _draw_residuals(axes: Axes, channel: Channel) -> None:
         moments, lower, upper = channel.sampled
         axes.plot(moments, lower, color=style.INK, linewidth=0.9, linestyle=":", label="samples, 95 %")
         axes.plot(moments, upper, color=style.INK, linewidth=0.9, linestyle=":")
-    axes.plot(channel.time, channel.residual, ".", color=style.COLORS[0], markersize=3, label="measured − model")
+    style.draw_samples(axes, channel.time, channel.residual, color=style.COLORS[0], label="measured − model")
     if time.size:
-        axes.plot(time, measured - predicted, ".", color=style.COLORS[2], markersize=3, label="held out")
+        style.draw_samples(axes, time, measured - predicted, color=style.COLORS[2], label="held out")
     _shade_gaps(axes, channel)
-    axes.axhline(0, color=style.COLORS[1], linewidth=1)
+    axes.axhline(0, color=style.COLORS[1], linewidth=1.1)
     if reach > 0:
         axes.set_ylim(-reach, reach)
-    axes.set_ylabel(style.with_unit("residual", channel.unit))
+    label = style.with_unit("residual", channel.unit)
+    axes.set_ylabel(label.replace(" ", "\n", 1) if len(channel.unit) > LONG_UNIT else label)
 
 
 def _shade_gaps(axes: Axes, channel: Channel, label: str = "") -> None:
@@ -167,7 +170,7 @@ def _read(recording: Recording) -> list[Channel]:
         channels.append(
             Channel(
                 label=str(label),
-                unit=str(unit),
+                unit="" if unit == "1" else str(unit),
                 field=str(field),
                 time=time[there],
                 measured=value[there, c],

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
 from matplotlib.patches import Circle, Polygon, Rectangle
@@ -116,6 +117,8 @@ def network_stage(motion: Motion, recording: Recording) -> Stage:
         if ground is not None:
             axes.add_patch(Polygon(ground, facecolor=GROUND, edgecolor="none", zorder=0)).set_in_layout(False)
         _set(axes, low, high, motion.position_unit, motion.dim)
+        speeds = style.with_unit("speed", motion.velocity_unit)
+        axes.figure.colorbar(ScalarMappable(norm, COLOR_MAP), ax=axes, label=speeds, fraction=0.05, shrink=0.9)
 
     def draw(axes: Axes, frame: int) -> None:
         look: dict[str, Any] = {"cmap": COLOR_MAP, "norm": norm}
