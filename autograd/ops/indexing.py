@@ -20,7 +20,7 @@ class Key(NamedTuple):
 
     index: Any
     repeats: bool
-    """True if it can name an element twice, as only arrays of integers can."""
+    """True if it can name an element twice, as only arrays of integers can that do not ascend."""
 
 
 def _key(index: Any) -> Key:
@@ -36,7 +36,18 @@ def _part(index: Any) -> Key:
     array = np.array(plain(index))
     if array.size == 0 and isinstance(index, list):
         array = array.astype(np.intp)  # NumPy reads [] as no index, but makes a float array of it
-    return Key(array, array.dtype.kind != "b")
+    return Key(array, array.dtype.kind != "b" and not _ascends(array))
+
+
+def _ascends(array: Array) -> bool:
+    """True if the numbers of an array ascend, all from the start or all from the end: each names another place.
+
+    So do several such arrays together: where two elements of an index differ, at least one of the arrays does.
+    """
+    numbers = array.ravel()
+    if numbers.dtype.kind not in "iu" or numbers.size < 2:
+        return numbers.size < 2
+    return bool((numbers[1:] > numbers[:-1]).all() and (numbers[0] >= 0 or numbers[-1] < 0))
 
 
 def _places(shape: tuple[int, ...], index: Any) -> Array:

@@ -249,7 +249,8 @@ def _sweep(request: Request, engine: Engine, plan: Plan, *, keep: bool) -> tuple
     inputs = request.inputs
     monitor = Monitor(inputs, request.limit, request.on_progress)
     sweep = Sweep(engine, plan, monitor, inputs.start)
-    results = Results(inputs, request.keep, request.running_sum, request.fields)
+    reuse = keep and request.memory is None  # as are the states for backward
+    results = Results(inputs, request.keep, request.running_sum, request.fields, reuse=reuse)
     results.set_start(sweep.start)
     for first, count, segment in sweep.forward(keep=keep):
         results.add_block(engine, segment, first, count)

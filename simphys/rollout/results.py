@@ -6,20 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator import Array, Arrays, Engine
+from ..simulator import Array, Arrays, Engine, Rows, arena
 from .inputs import Inputs
 from .run import find_rows, split_pieces
 from .running import RunningSum
 
 
 class Results:
-    """Collects the kept states of a rollout, or their tangents, and the running sum."""
+    """Collects the kept states of a rollout, or their tangents, and the running sum.
 
-    def __init__(self, inputs: Inputs, keep: Array, running: RunningSum | None, fields: frozenset[str]) -> None:
+    With `reuse`, the memory of states that nobody holds any more is kept for a next rollout, and taken.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        keep: Array,
+        running: RunningSum | None,
+        fields: frozenset[str],
+        *,
+        reuse: bool = False,
+    ) -> None:
         self.inputs, self.keep, self.running = inputs, keep, running
         lead = () if inputs.batch is None else (inputs.batch,)
+        allocate = arena.owned if reuse else np.empty
         self.arrays = {
-            name: np.empty((*lead, len(keep) if name in fields else 0, *shape), inputs.dtype)
+            name: allocate((*lead, len(keep) if name in fields else 0, *shape), inputs.dtype)
             for name, shape in inputs.state_shapes.items()
         }
         """[rows, *shape], or [B, rows, *shape] with a batch; fields that are not kept have no rows."""
@@ -40,19 +52,25 @@ class Results:
 
     def add_block(self, engine: Engine, segment: Any, first: int, count: int) -> None:
         """Collect the states first + 1 ... first + count from rows 1 ... count of a segment."""
-        start = first
-        if self.running is None:  # skip pieces before the first kept state
-            kept = self.keep[np.searchsorted(self.keep, first, side="right") :][:1]
-            start = min([first + count, *(kept - 1).tolist()])
-        for begin, end in split_pieces(start, first + count, self.inputs.piece):
-            if found := find_rows(self.keep, begin, end, zero=first):
-                places, rows = found
-                read = engine.read(segment, rows, self._states.keys())
-                for name, values in self._states.items():
-                    values[:, places] = read[name]
-            if self.running is not None:
+        if found := find_rows(self.keep, first, first + count, zero=first):
+            self._copy(engine, segment, first, *found)
+        if self.running is not None:
+            for begin, end in split_pieces(first, first + count, self.inputs.piece):
                 self._parts.append(engine.read(segment, slice(begin - first + 1, end - first + 1)))
                 self._add_running(self.running, end)
+
+    def _copy(self, engine: Engine, segment: Any, first: int, places: slice, rows: Rows) -> None:
+        """Copy rows of a segment that begins with the step `first` to these places among the kept states."""
+        views = engine.views(segment)
+        if isinstance(rows, slice) and self._states.keys() <= views.keys():
+            for name, values in self._states.items():
+                values[:, places] = views[name][:, rows]
+            return
+        for begin in range(places.start, places.stop, self.inputs.piece):
+            part = slice(begin, min(begin + self.inputs.piece, places.stop))
+            read = engine.read(segment, self.keep[part] - first, self._states.keys())
+            for name, values in self._states.items():
+                values[:, part] = read[name]
 
     def _add_running(self, running: RunningSum, end: int) -> None:
         """Add the piece of the running sum that ends with the step `end`, if one does."""

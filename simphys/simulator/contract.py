@@ -92,6 +92,13 @@ class Engine(ABC):
     def read(self, segment: Any, rows: Rows, names: Collection[str] | None = None) -> Arrays:
         """Copy states of the segment, [B, rows, *shape]: all fields, or at least those named."""
 
+    def views(self, segment: Any) -> Arrays:
+        """Return views [B, rows, *shape] of those fields that lie so in the host's memory, to read from.
+
+        An engine whose segments roll has none.
+        """
+        return {}
+
     @abstractmethod
     def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:
         """Reverse the segment's `steps` steps, and add the adjoints of parameters and control to the adjoint sums.

@@ -44,3 +44,24 @@ def test_small_arrays_do_not_come_from_the_pool() -> None:
     assert del_me.dtype == np.float32 and del_me.shape == (3, 4)
     del del_me
     assert not arena._kept.get(48)
+
+
+def test_an_array_that_owns_its_memory_is_used_again_once_nobody_refers_to_it() -> None:
+    first = arena.owned(SHAPE, np.float64)
+    first.flags.writeable = False
+    at, part = address(first), first[3:5, ::2]
+    del first
+    second = arena.owned(SHAPE, np.float64)
+    assert address(second) != at
+    del part
+    third = arena.owned(SHAPE, np.float64)
+    assert address(third) == at and third.flags.writeable and third.flags.owndata
+    assert arena.owned((3, 4), np.float32).flags.owndata
+
+
+def test_another_shape_lets_go_of_arrays_that_nobody_refers_to() -> None:
+    held = arena.owned(SHAPE, np.float64)
+    del_me = arena.owned(SHAPE, np.float64)
+    del del_me
+    other = arena.owned((2048, 1024), np.float64)
+    assert [each.shape for each in arena._owned] == [held.shape, other.shape]

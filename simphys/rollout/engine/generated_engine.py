@@ -169,6 +169,11 @@ class GeneratedEngine(Engine):
         found = {n: read_rows(segment.arrays[n], value, self.members, count, rows) for n, value in fields}
         return found | self._read_empty(len(range(count)[rows] if isinstance(rows, slice) else rows), names)
 
+    def views(self, segment: Segment) -> Arrays:
+        rows, state = segment.steps + 1, self._program.state.items()
+        lying = {n: value for n, value in state if not value.by_component and isinstance(segment.arrays[n], np.ndarray)}
+        return {n: segment.arrays[n].reshape(self.members, rows, *value.shape) for n, value in lying.items()}
+
     def _read_empty(self, rows: int, names: Collection[str] | None = None) -> Arrays:
         wanted = [n for n in self._empty if names is None or n in names]
         return {n: np.zeros((self.members, rows, *self._empty[n]), runtime.real_dtype()) for n in wanted}

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simphys.autograd import Tensor, grad, ops, tensor
+from simphys.autograd.ops import indexing
 
 SHAPES = arrays_of.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4)
 
@@ -83,6 +84,31 @@ def test_lists_tensors_and_numpy_numbers_index_as_in_numpy(index: Any) -> None:
     (adj,) = grad(y, x, [np.ones(y.shape)])
     expected = np.zeros(3)
     np.add.at(expected, plain, 1.0)
+    assert adj is not None
+    np.testing.assert_array_equal(adj.data, expected)
+
+
+@pytest.mark.parametrize(
+    ("index", "repeats"),
+    [
+        (np.array([0, 2, 5]), False),
+        (np.array([-5, -1]), False),
+        (np.array([-6, 0]), True),  # both are the first of six
+        (np.array([0, 2, 2]), True),
+        (np.array([2, 0]), True),  # names none twice, but is not seen to
+        (np.array(3), False),
+        (np.array([True, False, True, True, False, True]), False),
+        ((np.array([[0], [3]]), np.array([1, 2])), False),
+        ((np.array([0, 3]), np.array([2, 2])), True),
+    ],
+)
+def test_an_index_that_ascends_names_no_element_twice(index: Any, repeats: bool) -> None:
+    assert indexing._key(index).repeats is repeats
+    x = leaf(np.arange(18.0).reshape(6, 3))
+    y = x[index]
+    (adj,) = grad(y, x, [np.ones(y.shape)])
+    expected = np.zeros((6, 3))
+    np.add.at(expected, index, 1.0)
     assert adj is not None
     np.testing.assert_array_equal(adj.data, expected)
 
