@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 
 from simphys import plot
 from simphys.autograd.errors import InputError, StorageError
@@ -156,7 +156,7 @@ def titles(figure: Figure) -> list[str]:
     return [axes.get_title(loc="left") for axes in figure.axes]
 
 
-def line(figure: Figure, panel: int, label: str) -> Any:
+def line(figure: Figure | SubFigure, panel: int, label: str) -> Any:
     (found,) = (line for line in figure.axes[panel].lines if line.get_label() == label)
     return found
 
