@@ -72,9 +72,6 @@ class ArrayEngine(Engine):
     def read(self, segment: Arrays, rows: Rows, names: Collection[str] | None = None) -> Arrays:
         return {n: np.array(values[:, rows], order="C") for n, values in segment.items() if names is None or n in names}
 
-    def views(self, segment: Arrays) -> Arrays:
-        return segment
-
     def gradients(self) -> Arrays:
         sums, self.sums = self.sums, self._zeros()
         found = {}
