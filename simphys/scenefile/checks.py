@@ -12,8 +12,9 @@ from simphys.autograd.errors import InputError
 from simphys.rollout.budget import parse
 from simphys.scenefile.control import control_arrays
 from simphys.scenefile.control_checks import check_control
+from simphys.scenefile.demands import Demand, demands_of, value_refusals
 from simphys.scenefile.experiments import MERGED, check_alternatives, check_each, check_names
-from simphys.scenefile.fit_sections import OptimizerSection, sensor_arrays
+from simphys.scenefile.fit_sections import CameraSection, OptimizerSection, sensor_arrays
 from simphys.scenefile.loss_sections import (
     FinalDensitySection,
     FinalMeanSection,
@@ -34,6 +35,9 @@ from simphys.scenefile.sections import OutputSection, RuntimeSection, TimeSectio
 from simphys.scenefile.shared import check_index, check_length
 from simphys.scenefile.unknown_entries import unknown_problems, value_problems, with_values
 from simphys.scenefile.validate import did_you_mean
+
+CAMERA_DEMANDS = demands_of(CameraSection, "scale", "focal", prefix="camera_")
+"""What a camera demands of its numbers."""
 
 
 def check_sections(sections: Mapping[str, Any]) -> Iterator[Problem]:
@@ -86,15 +90,22 @@ def _check_generic(sections: Mapping[str, Any]) -> Iterator[Problem]:
             yield from check_lowpass(sections["loss"], sections["observations"], growing=growing)
 
 
-def check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterator[Problem]:
-    """Problems of controls, and of unknowns, loss terms and channels that name fields, nodes, entries or axes."""
+def check_against_fields(
+    sections: Mapping[str, Any], fields: Fields, demands: Mapping[str, Demand]
+) -> Iterator[Problem]:
+    """Problems of controls, and of unknowns, loss terms and channels that name fields, nodes, entries or axes.
+
+    Values also have to be what their sections demand of parameters.
+    """
     if sections.get("experiments"):
-        yield from _of_each(sections, lambda own: _check_against_fields(own, fields))
+        yield from _of_each(sections, lambda own: _check_against_fields(own, fields, demands))
     else:
-        yield from _check_against_fields(sections, fields)
+        yield from _check_against_fields(sections, fields, demands)
 
 
-def _check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterator[Problem]:
+def _check_against_fields(
+    sections: Mapping[str, Any], fields: Fields, demands: Mapping[str, Demand]
+) -> Iterator[Problem]:
     control = sections.get("control")
     fields = replace(fields, driven=getattr(control, "members", None))
     of_control = list(check_control(control, fields.channels)) if control is not None else []
@@ -104,10 +115,12 @@ def _check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterat
         params = {name: values for name, values in fields.params.items() if name not in fields.designed}
         sensor = sensor_arrays(sections.get("observations"))
         values = {**params, **fields.design, **fields.state, **controls, **sensor}
-        wrong = list(value_problems(sections.get("values", {}), values))
+        given, unknowns = sections.get("values", {}), sections["unknowns"]
+        wrong = list(value_problems(given, values))
         yield from wrong
         if not wrong:
-            yield from unknown_problems(sections["unknowns"], with_values(sections.get("values", {}), values))
+            wrong = unknown_problems(unknowns, with_values(given, values))
+            yield from wrong or value_refusals(given, unknowns, values, {**demands, **CAMERA_DEMANDS})
     for position, term in enumerate(sections["loss"].terms if "loss" in sections else []):
         if isinstance(term, FinalDensitySection):
             yield from _check_density(("loss", "terms", position), term, fields)

@@ -273,7 +273,7 @@ def _problems_of_simulator(config: Config, sections: dict[str, Any], where: Wher
         with numerical_errors_as_input_errors(lambda: where(("simulator",))[1]):
             found = find_size_problems(sections, config.SIZES) or list(config.find_problems(sections))
             if not found and own <= sections.keys():
-                found = list(check_against_fields(sections, config.fields))
+                found = list(check_against_fields(sections, config.fields, config.DEMANDS))
             return found
     except ConfigError:
         raise

@@ -16,6 +16,7 @@ from simphys.autograd import runtime, tensor
 from simphys.rollout.budget import parse
 from simphys.rollout.stability import require_stable_step
 from simphys.scenefile.control import ControlSection
+from simphys.scenefile.demands import Demand
 from simphys.scenefile.fit_sections import ObservationsSection, OptimizerSection, UnknownSection, ValueSection
 from simphys.scenefile.loss_sections import LossSection
 from simphys.scenefile.section import Count, Fields, Index, Key, Positive, Problem, Section, Simulator
@@ -154,6 +155,10 @@ class Config(Section):
     PARAMETERS: ClassVar[Mapping[Key, str]] = {}
     """Keys of numbers that become elements of a parameter as they are, and that no check of other sections reads, with
     the names of these parameters: scenes that differ in them are built from one (experiment/family.py)."""
+
+    DEMANDS: ClassVar[Mapping[str, Demand]] = {}
+    """What the simulator's sections demand of a number, by parameter: values given elsewhere have to be so, too
+    (demands.py)."""
 
     title: str = ""
     simulator: Simulator

@@ -27,6 +27,7 @@ _REQUIRED = {
     "finite_number": "a finite number",
     "greater_than": "greater than {gt:g}",
     "greater_than_equal": "at least {ge:g}",
+    "less_than": "less than {lt:g}",
     "less_than_equal": "at most {le:.12g}",
     "literal_error": "one of {expected}",
     "union_tag_invalid": "of one of the kinds {expected_tags}",
@@ -86,6 +87,13 @@ def did_you_mean(word: str, known: list[str]) -> str:
     """Suggest a remedy for an unknown word: the nearest known one, or all of them."""
     near = get_close_matches(word, known, n=1)
     return f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known) or 'none'}."
+
+
+def describe_range(error: ValidationError) -> str:
+    """Tell the range that a number misses, as problems do; "" for an error of another kind."""
+    ranges = [each for each in error.errors(include_url=False) if each["type"].startswith(("greater", "less"))]
+    texts = dict.fromkeys([_REQUIRED[each["type"]].format(**each["ctx"]) for each in ranges])
+    return f"must be {' or '.join(texts)}" if texts else ""
 
 
 def _problems(error: ValidationError, model: type[BaseModel], name: str, data: Mapping[str, Any]) -> list[Problem]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from simphys.scenefile.demands import demands_of
 from simphys.scenefile.section import Fields, Key, NonNegative, Positive, Problem, Section, Simulator, Words, rows_of
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import check_length
@@ -64,6 +65,10 @@ class StateSection(Section):
 
 class BilliardsConfig(Config):
     """A scene of balls on a table."""
+
+    DEMANDS = demands_of(MaterialSection, "radius", "mass", "restitution") | demands_of(
+        TableSection, "deceleration", cushion_restitution="restitution"
+    )
 
     simulator: BilliardsSimulator
     geometry: GeometrySection

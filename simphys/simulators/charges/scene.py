@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from simphys.scenefile.demands import demands_of
 from simphys.scenefile.section import Fields, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import check_length, check_rows
@@ -55,6 +56,8 @@ class StateSection(Section):
 
 class ChargesConfig(Config):
     """A scene of point charges."""
+
+    DEMANDS = demands_of(MaterialSection, "mass", "softening")
 
     simulator: ChargesSimulator
     geometry: GeometrySection

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from simphys.numerics.staggered import least_count
 from simphys.scenefile.control import WaveletSection
+from simphys.scenefile.demands import demands_of
 from simphys.scenefile.section import EACH, Count, Fields, Index, Positive, Problem, Section, Simulator, Words
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import FieldFileSection, Side, check_axes, check_cells, fill_cells
@@ -111,6 +112,8 @@ class ElasticConfig(Config):
         (("receivers", "lines", EACH, "count"), 100),
         (("fibre", EACH, "count"), 100),
     )
+
+    DEMANDS = demands_of(MediumSection, "vp", "vs", "density")
 
     simulator: ElasticSimulator
     grid: GridSection

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from simphys.scenefile.demands import demands_of
 from simphys.scenefile.section import EACH, Count, Fields, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import SIDES, FieldFileSection, Side, check_cells, check_side, fill_cells
@@ -53,6 +54,7 @@ class HeatConfig(Config):
 
     FILES = (("medium", EACH, "file"), ("state", EACH, "file"))
     SIZES = ((("grid", "cells"), 50),)
+    DEMANDS = demands_of(MediumSection, "conductivity", "heat_capacity")
 
     simulator: HeatSimulator
     grid: GridSection

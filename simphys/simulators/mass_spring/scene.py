@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from simphys.nn import Controller
+from simphys.scenefile.demands import demands_of
 from simphys.scenefile.section import EACH, Fields, Problem, rows_of
 from simphys.scenefile.sections import Config
 from simphys.simulator import Array
@@ -36,6 +37,10 @@ class MassSpringConfig(Config):
         | {("geometry", "anchors", EACH, name): name for name in ("stiffness", "damping")}
         | {("environment", "ground", name): f"ground_{name}" for name in ("height", "stiffness", "friction")}
     )
+
+    DEMANDS = demands_of(
+        MaterialSection, "stiffness", "damping", "rest_length", "amplitude", "mass", "drag"
+    ) | demands_of(GroundSection, "stiffness", "friction", prefix="ground_")
 
     simulator: MassSpringSimulator
     geometry: GeometrySection

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from simphys.scenefile.demands import demands_of
 from simphys.scenefile.section import Fields, Problem
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import check_rows
@@ -40,6 +41,12 @@ class MolecularConfig(Config):
     """A scene of molecular dynamics."""
 
     SIZES = ((("geometry", "cells"), 2000),)
+    DEMANDS = (
+        demands_of(MaterialSection, "mass", "epsilon", "sigma", "steepness")
+        | demands_of(HeatBathSection, "friction", "temperature")
+        | demands_of(BondsSection, "rest_length", bond_stiffness="stiffness")
+        | demands_of(AnglesSection, "rest_angle", angle_stiffness="stiffness")
+    )
 
     simulator: MolecularSimulator
     geometry: GeometrySection

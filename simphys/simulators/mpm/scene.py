@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from simphys.scenefile.demands import demands_of
 from simphys.scenefile.section import EACH, Fields, Problem
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import kinds_of_sides
@@ -27,6 +28,12 @@ class MPMConfig(Config):
     """A scene of material points."""
 
     SIZES = ((("grid", "cells"), 50), (("bodies", EACH, "counts"), 500))
+    DEMANDS = (
+        demands_of(GridSection, "wall_friction")
+        | demands_of(ColliderSection, collider_friction="friction")
+        | demands_of(BodySection, mass="particle_mass", volume="particle_volume")
+        | {name: partial(scene_checks.name_range, name) for name in scene_checks.RANGES}
+    )
 
     simulator: MPMSimulator
     grid: GridSection

@@ -101,6 +101,12 @@ def _check_shape(key: Key, body: BodySection) -> Iterator[Problem]:
                 yield Problem((*key, name), f"is for a {shape}, not for a {body.shape}", value, remedy)
 
 
+def name_range(name: str, value: float) -> str:
+    """Name the range of a parameter of a law that a value misses; "" if it does not."""
+    text, holds = RANGES[name]
+    return "" if holds(value) else f"must be {text}"
+
+
 def _check_law(key: Key, body: BodySection) -> Iterator[Problem]:
     if body.law not in LAWS:
         yield Problem((*key, "law"), "must be a constitutive law", body.law, f"Known: {', '.join(LAWS)}.")
@@ -108,16 +114,15 @@ def _check_law(key: Key, body: BodySection) -> Iterator[Problem]:
     reads = LAWS[body.law].PARAMETERS
     for name in LAW_PARAMETERS:
         value, given = body.parameter(name), getattr(body, name)
-        text, holds = RANGES[name]
         if name in reads and value is None:
             remedy = f"The law {body.law} uses {', '.join(reads)}."
             yield Problem((*key, name), f"the law {body.law} needs {name}", NOTHING, f"Add it. {remedy}")
         elif name not in reads and given is not None:
             remedy = f"It uses {', '.join(reads)}."
             yield Problem((*key, name), f"the law {body.law} does not use {name}", given, f"Drop it. {remedy}")
-        elif given is not None and not holds(given):
+        elif given is not None and (constraint := name_range(name, given)):
             remedy = "30 degrees are 0.5236." if name == "friction_angle" else "Correct it."
-            yield Problem((*key, name), f"must be {text}", given, remedy)
+            yield Problem((*key, name), constraint, given, remedy)
 
 
 def _check_collider(key: Key, collider: ColliderSection, dim: int) -> Iterator[Problem]:

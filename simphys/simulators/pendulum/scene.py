@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from simphys.scenefile.demands import demands_of
 from simphys.scenefile.section import NOTHING, Fields, Key, NonNegative, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import check_length
@@ -105,6 +106,10 @@ PERPENDICULAR = 1e-9
 
 class PendulumConfig(Config):
     """A scene of a chain of pendulums, or of a spherical pendulum."""
+
+    DEMANDS = demands_of(GeometrySection, "length") | demands_of(
+        MaterialSection, "mass", "damping", "inertia", "dry_friction", "transition_rate", "drag"
+    )
 
     simulator: PendulumSimulator
     geometry: GeometrySection

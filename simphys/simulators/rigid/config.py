@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from simphys.autograd import ops, tensor
+from simphys.scenefile.demands import demands_of
 from simphys.scenefile.section import Fields, Problem
 from simphys.scenefile.sections import Config
 from simphys.simulator import Record
@@ -21,6 +22,13 @@ from .pseudo_inertia import Gyration, StartAndGyration, find_inertia
 
 class RigidConfig(Config):
     """A scene of rigid bodies with contacts and joints."""
+
+    DEMANDS = (
+        demands_of(sections.BodySection, "mass", "friction", "restitution")
+        | demands_of(sections.SpringSection, "stiffness", "damping", "length", prefix="spring_")
+        | demands_of(sections.JointSection, "damping", "dry_friction", "transition_rate", prefix="joint_")
+        | demands_of(sections.ContactSection, "stiffness", "damping", prefix="contact_")
+    )
 
     simulator: sections.RigidSimulator
     bodies: list[sections.BodySection]

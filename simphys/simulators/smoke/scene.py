@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import tensor
+from simphys.scenefile.demands import demands_of
 from simphys.scenefile.section import EACH, Fields, Problem
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import SIDES, Side
@@ -32,6 +33,7 @@ class SmokeConfig(Config):
 
     FILES = (("obstacle", "file"), ("state", EACH, "file"))
     SIZES = ((("grid", "cells"), 100), (("obstacle", "outline", "modes"), 100))
+    DEMANDS = demands_of(FluidSection, "viscosity")
 
     simulator: SmokeSimulator
     grid: GridSection

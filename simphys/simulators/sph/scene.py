@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from simphys.autograd.errors import InputError
+from simphys.scenefile.demands import demands_of
 from simphys.scenefile.section import Count, Fields, Key, NonNegative, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import Side
@@ -99,6 +100,7 @@ class SPHConfig(Config):
     """A scene of smoothed particle hydrodynamics."""
 
     SIZES = ((("tank", "size"), 2000),)
+    DEMANDS = demands_of(MaterialSection, "sound_speed", "viscosity", "slip_length", rest_density="density")
 
     simulator: SPHSimulator
     tank: TankSection

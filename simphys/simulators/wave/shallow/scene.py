@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from simphys.scenefile.demands import demands_of
 from simphys.scenefile.section import EACH, Count, Fields, NonNegative, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import FieldFileSection, check_axes, check_cells, check_file, fill_cells, sum_bumps
@@ -67,6 +68,7 @@ class ShallowConfig(Config):
 
     FILES = (("medium", EACH, "file"), ("state", EACH, "file"))
     SIZES = ((("grid", "cells"), 50),)
+    DEMANDS = demands_of(MediumSection, "depth", "gravity", "friction")
 
     simulator: ShallowSimulator
     grid: GridSection
