@@ -72,12 +72,11 @@ class Seeds:
         adjoint = {}
         for name, values in last.items():
             row_count = count + 1 if name in self._rows else 1
-            given = self.kept[name][:, found[0]] if name in self.kept and found else values[:, :0]
-            allocate = arena.empty if given.shape[1] == row_count - 1 else arena.zeros  # empty where each row is set
-            adjoint[name] = allocate((len(values), row_count, *values.shape[2:]), values.dtype)
+            adjoint[name] = arena.zeros((len(values), row_count, *values.shape[2:]), values.dtype)
             adjoint[name][:, -1:] = values
-            if found and given.size:
-                adjoint[name][:, found[1]] = given
+            if name in self.kept and found:
+                places, rows = found
+                adjoint[name][:, rows] = self.kept[name][:, places]
         begin = 1 if first == 0 else 0  # the sum excludes the initial state
         self._add_running(adjoint, engine, segment, first=first, begin=begin, end=count, at=begin)
         return adjoint
