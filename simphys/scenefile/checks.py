@@ -37,7 +37,7 @@ from simphys.scenefile.unknown_entries import unknown_problems, value_problems, 
 from simphys.scenefile.validate import did_you_mean
 
 CAMERA_DEMANDS = demands_of(CameraSection, "scale", "focal", prefix="camera_")
-"""What a camera demands of its numbers."""
+"""Demands of a camera on its numbers."""
 
 
 def check_sections(sections: Mapping[str, Any]) -> Iterator[Problem]:

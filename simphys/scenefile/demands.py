@@ -1,4 +1,4 @@
-"""What sections demand of a number, such as its sign, demanded of the values that replace it, too."""
+"""Demands of sections on their numbers, such as a sign, which values that replace these have to meet, too."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class Config(Section):
     the names of these parameters: scenes that differ in them are built from one (experiment/family.py)."""
 
     DEMANDS: ClassVar[Mapping[str, Demand]] = {}
-    """What the simulator's sections demand of a number, by parameter: values given elsewhere have to be so, too
+    """Demands of the simulator's sections on a number, by parameter, which values given elsewhere have to meet, too
     (demands.py)."""
 
     title: str = ""
