@@ -95,9 +95,8 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
         found += _check_places(_started(bodies, joints), planes, joints, contact)
     if not found:
         found += unknown_checks.problems(bodies, joints, named, started=started)
-    if not found:
-        for key, values in named[1:]:
-            found += value_checks.problems(key, bodies, joints, values, started=started)
+    for key, values in [] if found else named[1:]:
+        found += value_checks.problems(key, bodies, joints, values, started=started)
     moved = {each.parameter for each in (unknowns or {}).values()}
     if not found and loss is not None and "position" not in moved:
         found += target_checks.problems(bodies, planes, loss.terms, is_hard=simulator.law == "impulse")
