@@ -42,11 +42,18 @@ Where = Callable[[Key], tuple[int, str]]
 def config_error(problems: Iterable[Problem], where: Where) -> ConfigError:
     """The error for some problems, in the order of their lines.
 
-    Only the first few elements of a list are reported: a script may repeat the same mistake in all of them.
+    Only the first few elements of a list are reported: a script may repeat the same mistake in all of them. What all
+    experiments have from one line of the scene is reported once.
     """
     errors: list[InputError] = []
     told: dict[Key, int] = {}
+    shared: set[tuple[object, ...]] = set()
     for problem in sorted(problems, key=lambda each: where(each.key)[0]):
+        if problem.key[:1] == ("experiments",):
+            line = (*where(problem.key), problem.key[2:], problem.constraint, str(problem.found))
+            if line[0] and line in shared:
+                continue
+            shared.add(line)
         of = _without_indices(problem.key)
         told[of] = told.get(of, 0) + 1
         if told[of] <= _SHOWN_PER_LIST:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from simphys.scenefile.fit_sections import ValueSection
+from simphys.scenefile.fit_sections import UnknownSection, ValueSection
 from simphys.scenefile.section import Key, Problem, Words
-from simphys.scenefile.unknown_entries import flat_entries, value_problems, with_values
+from simphys.scenefile.unknown_entries import flat_entries, start_values, unknown_problems, value_problems, with_values
 from simphys.simulator import Array
 
 from .checks import ROUNDING
@@ -39,10 +39,19 @@ def problems(bodies: Sequence[BodySection], named: Sequence[tuple[Key, Mapping[s
     fields = {"inertia": np.array([np.pad(inertia, (0, count - len(inertia))) for _, inertia in found])}
     if by_roots:
         fields[GYRATION] = np.array([find_gyration(mass, inertia) for mass, inertia in found])
-    for section, values in named[1:]:
-        for label, value in values.items():
-            if value.parameter in fields:
-                yield from _check_value((*section, label), value, fields)
+    wrong = [
+        problem
+        for section, values in named[1:]
+        for label, value in values.items()
+        if value.parameter in fields
+        for problem in _check_value((*section, label), value, fields)
+    ]
+    yield from wrong
+    if not (wrong or by_roots):
+        for _, values in named[1:]:
+            given = {label: value for label, value in values.items() if value.parameter == "inertia"}
+            if not any(True for _ in value_problems(given, fields)):
+                yield from _check_sought(named[0][1], with_values(given, fields))
 
 
 def _check_roots(found: Sequence[tuple[float, Array]]) -> Iterator[Problem]:
@@ -67,7 +76,7 @@ def _check_numbers(key: Key, body: BodySection) -> Iterator[Problem]:
         yield Problem(key=key, constraint="has three moments, or six numbers", found=given, remedy="Give three or six.")
     elif len(given) == 3 and min(given) <= 0:
         yield Problem(key=key, constraint="moments of inertia are positive", found=given, remedy="Correct them.")
-    elif not np.linalg.eigvalsh(second_moments(np.array(given)))[0] >= -ROUNDING * sum(given[:3]):
+    elif not _is_matter(np.array(given)):
         yield Problem(key=key, constraint=MATTER, found=given, remedy="Correct xx, yy, zz, yz, xz and xy.")
 
 
@@ -86,11 +95,38 @@ def _check_value(key: Key, value: ValueSection, fields: Mapping[str, Array]) -> 
     elif given.shape[1] == 1:
         return  # other checks report moments that are not positive
     else:
-        moments = second_moments(given)
-        flat = np.linalg.eigvalsh(moments)[:, 0] >= -ROUNDING * np.trace(moments, axis1=1, axis2=2)
-        wrong, constraint, remedy = given[~flat], MATTER, "Correct them."
+        wrong = given[[not _is_matter(each) for each in given]]
+        constraint, remedy = MATTER, "Correct them."
     if wrong.size:
         yield Problem(key=(*key, "value"), constraint=constraint, found=wrong[0].tolist(), remedy=remedy)
+
+
+def _check_sought(unknowns: Mapping[str, UnknownSection], fields: Mapping[str, Array]) -> Iterator[Problem]:
+    """Check that unknown moments in space start as those of matter, and that their bounds let them be so."""
+    sought = {label: unknown for label, unknown in unknowns.items() if unknown.parameter == "inertia"}
+    start = np.array(fields["inertia"], float)
+    if start.shape[1] == 1 or unknown_problems(sought, fields):
+        return  # other checks report these
+    lower, upper, owners = start.copy(), start.copy(), np.full(start.shape, "", object)
+    for label, unknown in sought.items():
+        entries, found = flat_entries(unknown, start.shape), start_values(unknown, fields)
+        start.reshape(-1)[entries] = found[np.arange(entries.size) % found.size]
+        for limits, bound in zip((lower, upper), unknown.bounds, strict=True):
+            limits.reshape(-1)[entries] = bound
+        owners.reshape(-1)[entries] = label
+    for body in np.flatnonzero((owners != "").any(axis=1)).tolist():
+        label = next(each for each in owners[body] if each)
+        most = upper[body, :3]  # the largest moments are matter, or one exceeds the sum of the two others
+        if (lower[body, :3] > most.sum() - most).any():
+            between = Words(f"moments from {lower[body].tolist()} to {upper[body].tolist()}")
+            yield Problem(("unknowns", label, "bounds"), MATTER, between, "Widen them.")
+        elif not _is_matter(start[body]):
+            yield Problem(("unknowns", label, "start"), MATTER, start[body].tolist(), "Start from those of a body.")
+
+
+def _is_matter(inertia: Array) -> bool:
+    """Tell if moments [3] or a full tensor [6] may be those of matter, within rounding."""
+    return bool(np.linalg.eigvalsh(second_moments(inertia))[0] >= -ROUNDING * inertia[:3].sum())
 
 
 def _given_twice(key: Key) -> Problem:

@@ -44,8 +44,8 @@ ANCHOR_NAMES = ("joint_anchor_a", "joint_anchor_b", "centre_of_mass")
 
 def build_model(config: Any) -> RigidBodies:
     """Return the model of a scene that is loaded and hence free of problems."""
-    bodies, chosen = config.bodies, config.simulator
-    network = config.controller
+    bodies, chosen, network = config.bodies, config.simulator, config.controller
+    given = config.fields.params  # those of the whole scene: what one experiment asks for, the model of all has
     return RigidBodies(
         dim=len(bodies[0].position),
         dt=config.time.dt,
@@ -60,9 +60,9 @@ def build_model(config: Any) -> RigidBodies:
         rest_speed=chosen.rest_speed,
         slip_speed=chosen.slip_speed,
         joint_correction=chosen.joint_correction,
-        joint_friction=_has_friction(config),
-        free_anchors=_has_anchors(config),
-        full_inertia=_has_tensors(config),
+        joint_friction="joint_dry_friction" in given,
+        free_anchors="joint_anchor_a" in given,
+        full_inertia=given["inertia"].shape[1] == 6,
         controller=None if network is None else _controller(network, config.control.waves),
     )
 

@@ -95,8 +95,8 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
         found += _check_places(_started(bodies, joints), planes, joints, contact)
     if not found:
         found += unknown_checks.problems(bodies, joints, named, started=started)
-        for key, values in named[1:]:
-            found += value_checks.problems(key, bodies, joints, values, started=started)
+    for key, values in [] if found else named[1:]:
+        found += value_checks.problems(key, bodies, joints, values, started=started)
     moved = {each.parameter for each in (unknowns or {}).values()}
     if not found and loss is not None and "position" not in moved:
         found += target_checks.problems(bodies, planes, loss.terms, is_hard=simulator.law == "impulse")
@@ -192,10 +192,12 @@ def _check_joint(key: Key, joint: JointSection, dim: int) -> Iterator[Problem]:
 
 
 def _list_named(sections: Mapping[str, Any]) -> Iterator[tuple[Key, Mapping[str, Any]]]:
-    """List the sections of unknowns and values, with their keys."""
-    for name in ("unknowns", "values"):
-        yield (name,), sections.get(name) or {}
-    for place, experiment in enumerate(sections.get("experiments") or []):
+    """List the sections of unknowns and values, with their keys; those of an experiment hold what all have."""
+    yield ("unknowns",), sections.get("unknowns") or {}
+    experiments = sections.get("experiments")
+    if not experiments:
+        yield ("values",), sections.get("values") or {}
+    for place, experiment in enumerate(experiments or []):
         yield ("experiments", place, "values"), experiment.values
 
 

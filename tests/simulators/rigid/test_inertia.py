@@ -216,6 +216,47 @@ def test_values_of_what_is_no_inertia_are_named(values: Any, message: str) -> No
         from_dict(top(values=values))
 
 
+MOMENTS = {"parameter": "inertia", "entries": [[0, 0], [0, 1], [0, 2]]}
+
+
+@pytest.mark.parametrize(
+    ("unknown", "message"),
+    [
+        ({"start": [0.1, 0.1, 0.3]}, r"start: no principal moment of matter exceeds .*found \[0\.1, 0\.1, 0\.3\]"),
+        ({"entries": [[0, 2]], "start": 0.06}, r"start: no principal moment .*found \[0\.02, 0\.03, 0\.06\]"),
+        ({"tied": True, "start": -0.1}, r"start: no principal moment"),
+        (
+            {"entries": [[0, 2]], "start": 0.09, "bounds": [0.08, 0.2]},
+            r"bounds: .*moments from .* 0\.03, 0\.08\]",
+        ),
+        ({"entries": [[0, 0]], "start": 0.001, "bounds": [0.0, 0.005]}, r"bounds: no principal moment"),
+    ],
+)
+def test_unknown_inertias_start_and_stay_as_those_of_matter(unknown: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=rf"unknowns\.moments\.{message}"):
+        from_dict(top(unknowns={"moments": MOMENTS | unknown}))
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        {"start": [0.1, 0.1, 0.2]},
+        {"entries": [[0, 2]], "start": 0.04, "bounds": [0.03, 0.2]},
+        {"tied": True, "start": 0.1, "bounds": [0.0, 1.0], "transform": "log"},
+    ],
+)
+def test_unknown_inertias_that_may_be_those_of_matter_are_taken(unknown: Any) -> None:
+    from_dict(top(unknowns={"moments": MOMENTS | unknown}))
+
+
+def test_a_start_of_an_inertia_is_judged_with_the_values_beside_it() -> None:
+    values = {"long": {"parameter": "inertia", "entries": [[0, 0], [0, 1]], "value": 0.1}}
+    unknowns = {"moment": {"parameter": "inertia", "entries": [[0, 2]], "start": 0.15}}
+    from_dict(top(unknowns=unknowns, values=values))
+    with pytest.raises(ConfigError, match=r"unknowns\.moment\.start: no principal moment"):
+        from_dict(top(unknowns=unknowns))
+
+
 def test_tensors_of_no_matter_are_refused_in_scripts() -> None:
     params = {"mass": np.ones(1), "friction": np.ones(1), "restitution": np.ones(1)}
     params["joint_transition_rate"] = np.ones(1)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from simphys.experiment.scene import build_scene
-from simphys.scenefile import ConfigError, from_dict
+from simphys.scenefile import ConfigError, from_dict, load
+from simphys.scenefile.toml_text import to_toml
 
 from .test_unknown_checks import HINGE, SECOND, linked
 
@@ -82,8 +84,11 @@ def test_what_a_scene_starts_with_may_be_repeated_as_values() -> None:
 
 def test_values_of_starts_that_close_a_loop_are_reported() -> None:
     made = with_values(HINGE, SECOND, ELSEWHERE | {"anchor": [0.3, 0.1]}, joint_start={"value": [0.2, 0.0, 0.0]})
-    with pytest.raises(ConfigError, match=r"values\.joint_start\.value: .* found body 1 and the world of joint 2"):
-        from_dict(made)
+    anchors = with_values(HINGE, SECOND, ELSEWHERE | {"anchor": [0.3, 0.1]}, joint_anchor_a=at([0, 0], value=0.1))
+    for wrong in (made, anchors):
+        with pytest.raises(ConfigError, match="form a tree; found joint 2 closes a loop") as error:
+            from_dict(wrong)
+        assert len(error.value.errors) == 1  # what else is torn follows from the loop
 
 
 def test_values_of_experiments_are_checked_as_well() -> None:
@@ -117,3 +122,57 @@ def test_bodies_follow_the_values_of_anchors() -> None:
     build_scene(from_dict(with_values(HINGE, **moved, position=at([0, 0], [0, 1], value=start.tolist()))))
     with pytest.raises(ConfigError, match=r"values\.position\.value: .*another position of body 0"):
         from_dict(with_values(HINGE, **moved, position=at([0, 0], [0, 1], value=told.tolist())))
+
+
+SEEN = {"file": "film.csv", "channels": [{"column": 1, "field": "position", "node": 0, "axis": 0}]}
+ANCHOR = {"anchor": {"parameter": "joint_anchor_b", "entries": [[0, 0]], "value": 0.1}}
+PLACE = {"place": {"parameter": "position", "entries": [[0, 0]], "value": 0.4}}
+"""An anchor 0.1 m farther, and where it leaves the body, whose own position is 0.3 m."""
+
+
+def of_experiments(joint: dict[str, Any], values: dict[str, Any], *own: dict[str, Any]) -> dict[str, Any]:
+    bodies = [{"position": [0.3, 0.0], "mass": 1.0, "inertia": 0.1}]
+    tables = {"simulator": {"name": "rigid"}, "time": {"dt": 1e-3, "steps": 4}, "bodies": bodies, "joints": [joint]}
+    return {**tables, "values": values, "experiments": [{"observations": SEEN, "values": each} for each in own]}
+
+
+def write_film(folder: Path) -> None:
+    np.savetxt(folder / "film.csv", np.column_stack([np.arange(4) * 1e-3, np.zeros(4)]), delimiter=",")
+
+
+@pytest.mark.parametrize(
+    ("values", "own"), [(ANCHOR, [PLACE, {}]), (PLACE, [ANCHOR, ANCHOR]), ({}, [ANCHOR | PLACE, ANCHOR])]
+)
+def test_values_of_a_scene_and_of_its_experiments_are_judged_together(
+    values: Any, own: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_film(tmp_path)
+    for part in build_scene(from_dict(of_experiments(HINGE, values, *own))).parts:
+        np.testing.assert_allclose(part.state.position.data[0], [0.4, 0.0], atol=1e-12)
+    far = {"place": PLACE["place"] | {"value": 0.5}}
+    contradicted = [{**each, **far} if each is own[0] else each for each in own]
+    with pytest.raises(ConfigError, match=r"experiments\.0\.values\.place\.value: .*another position of body 0"):
+        from_dict(of_experiments(HINGE, values, *contradicted))
+
+
+def test_an_anchor_of_one_experiment_leaves_others_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_film(tmp_path)
+    for own in ([ANCHOR, {}], [{}, ANCHOR]):
+        scene = build_scene(from_dict(of_experiments(HINGE, {}, *own)))
+        found = [part.state.position.data[0, 0] for part in scene.parts]
+        np.testing.assert_allclose(found, [0.4 if each else 0.3 for each in own], atol=1e-12)
+        starts = [motion.position.data[0, 0, 0] for motion in scene.rollout()]
+        np.testing.assert_allclose(starts, found)
+
+
+def test_what_all_experiments_have_from_one_line_is_reported_once(tmp_path: Path) -> None:
+    write_film(tmp_path)
+    path = tmp_path / "scene.toml"
+    damping = {"damping": {"parameter": "joint_damping", "value": -0.1}}
+    text = to_toml(of_experiments(HINGE, damping, {}, {}, {"mass": {"parameter": "mass", "value": -1.0}}))
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as error:
+        load(path)
+    assert len(error.value.errors) == 2  # one of the line in [values], one of the line of the last experiment
