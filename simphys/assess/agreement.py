@@ -5,13 +5,15 @@ share, v is what each one alone would have found (shared.py). With the differenc
 
     chi^2 = (D v)^T (D C D^T)^-1 (D v)
 
-is that of the values about their weighted mean, with n - 1 degrees of freedom. The smaller one counts of two: with the
-covariance of independent residuals, and with the one that allows for residuals correlated in time.
+is that of the values about their weighted mean. The scale of C is the variance of residuals with f degrees of freedom,
+so chi^2 / (n - 1) has the distribution F of n - 1 and f degrees of freedom. Of two tests the milder one counts: that of
+independent residuals, and that of residuals made so, if their noise has a memory. A covariance of correlated residuals
+that knows nothing of their kind (Newey and West 1987) is too small for this where recordings are short.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,13 +23,13 @@ from simphys.experiment.setup import Setup
 from simphys.experiment.unknowns import Block
 
 from .criteria import Criterion
-from .shared import Recordings
+from .shared import Estimates, Recordings, prepare_recordings
 from .uncertainty import Uncertainty
 
 Array = np.ndarray[Any, Any]
 
 LEAST_P = 0.01
-"""Probability of chi^2 below which values disagree; all compared numbers share it."""
+"""Probability below which values disagree; all compared numbers share it."""
 SAME = 1e-6
 """Difference, relative to the largest value, up to which values are the same: a search ends no closer."""
 MOST = 8
@@ -57,9 +59,12 @@ def judge_agreement(scene: Setup, uncertainty: Uncertainty) -> Criterion | None:
 
     Of what has one value for each, initial values, and numbers of sensors, controls and designs, differ by nature.
     """
+    if len(uncertainty.series) < 2 or not np.isfinite(uncertainty.standard.values).any():
+        return None
+    recordings = prepare_recordings(uncertainty)
     parameters = _list_parameters(scene, uncertainty)
-    found = [agreement for blocks in parameters for agreement in _compare(blocks, uncertainty)]
-    found += _compare_shared(uncertainty)
+    found = [agreement for blocks in parameters for agreement in _compare(blocks, uncertainty, recordings)]
+    found += _compare_shared(uncertainty, recordings)
     if not found:
         return None
     differ = [each for each in found if each.p_value * len(found) < LEAST_P]
@@ -88,52 +93,55 @@ def _list_parameters(scene: Setup, uncertainty: Uncertainty) -> Iterator[list[Bl
     yield from own.values()
 
 
-def _compare(blocks: list[Block], uncertainty: Uncertainty) -> Iterator[Agreement]:
+def _compare(blocks: list[Block], uncertainty: Uncertainty, recordings: Sequence[Recordings]) -> Iterator[Agreement]:
     """Compare the values of each number of a parameter, where at least two recordings tell it."""
     count = blocks[0].scale.size
     for number in range(count):
         told = [block for block in blocks if np.isfinite(uncertainty.standard.values[block.where.start + number])]
-        if len(told) > 1:
-            label = blocks[0].unknown if count == 1 else f"{blocks[0].unknown}[{number}]"
-            yield _compare_number(label, told, number, uncertainty)
+        if len(told) < 2:
+            continue
+        label = blocks[0].unknown if count == 1 else f"{blocks[0].unknown}[{number}]"
+        places = np.array([block.where.start + number for block in told])
+        # Errors are symmetrical in theta, whose unit is that of each block.
+        units = np.ones(places.size) if blocks[0].log else np.array([block.scale[number] for block in told])
+        values = uncertainty.natural[places]
+        begin = np.log(values) if blocks[0].log else values
+        estimates = [each.refine(places) for each in recordings]
+        yield _mildest(
+            label,
+            values,
+            [(begin + units * each.changes, each.covariance * np.outer(units, units), each) for each in estimates],
+        )
 
 
-def _compare_number(label: str, blocks: list[Block], number: int, uncertainty: Uncertainty) -> Agreement:
-    """Compare the values of one number of a parameter in several recordings."""
-    places = [block.where.start + number for block in blocks]
-    values, scale = uncertainty.natural[places], np.array([block.scale[number] for block in blocks])
-    log = blocks[0].log  # errors are symmetrical in the logarithm
-    coordinates, slopes = (np.log(values), np.ones(len(places))) if log else (values, scale)
-    standard, robust = [
-        each[np.ix_(places, places)] * np.outer(slopes, slopes)
-        for each in (uncertainty.standard.covariance, uncertainty.robust_covariance)
-    ]
-    return _test(label, values, coordinates, (standard, robust))
-
-
-def _compare_shared(uncertainty: Uncertainty) -> Iterator[Agreement]:
+def _compare_shared(uncertainty: Uncertainty, recordings: Sequence[Recordings]) -> Iterator[Agreement]:
     """Compare what recordings would find for each number that they share, where at least two tell it."""
-    if len(uncertainty.series) < 2:
-        return
-    recordings, unknowns = Recordings(uncertainty), uncertainty.unknowns
+    unknowns = uncertainty.unknowns
     for block in unknowns.blocks:
         if block.experiment is not None or block.smooth is not None:
             continue
         for place in range(block.where.start, block.where.stop):
-            if (found := recordings.estimate(place)) is not None:
-                moved = uncertainty.theta + found.changes[:, None] * (np.arange(uncertainty.theta.size) == place)
+            estimates = [found for each in recordings if (found := each.estimate(place)) is not None]
+            if estimates:
+                moved = uncertainty.theta + estimates[0].changes[:, None] * (np.arange(uncertainty.theta.size) == place)
                 values = np.array([unknowns.natural(theta)[place] for theta in moved])
-                yield _test(unknowns.labels[place], values, found.changes, found.covariances)
+                tried = [(each.changes, each.covariance, each) for each in estimates]
+                yield _mildest(unknowns.labels[place], values, tried)
 
 
-def _test(label: str, values: Array, coordinates: Array, covariances: tuple[Array, Array]) -> Agreement:
-    """Test whether values [n] are one, by coordinates whose errors are symmetrical."""
-    from scipy.special import chdtrc  # scipy.stats takes half a second more to import
+def _mildest(label: str, values: Array, tried: Sequence[tuple[Array, Array, Estimates]]) -> Agreement:
+    """Test whether values [n] are one, by coordinates whose errors are symmetrical; of several tests, the mildest."""
+    from scipy.special import fdtrc  # scipy.stats takes half a second more to import
 
-    chi = 0.0
-    if np.ptp(values) > SAME * np.abs(values).max():
-        chi = min([_chi_square(coordinates, each) for each in covariances])
-    return Agreement(label, values, chi, float(chdtrc(values.size - 1, chi)))
+    if np.ptp(values) <= SAME * np.abs(values).max():
+        return Agreement(label, values, 0.0, 1.0)
+    found = []
+    for coordinates, covariance, estimates in tried:
+        chi, freedom = _chi_square(coordinates, covariance), coordinates.size - 1
+        p_value = float(fdtrc(freedom, estimates.freedom, chi / freedom)) if estimates.freedom > 0 else 1.0
+        found.append((p_value, chi))
+    p_value, chi = max(found)
+    return Agreement(label, values, chi, p_value)
 
 
 def _chi_square(values: Array, covariance: Array) -> float:

@@ -55,47 +55,57 @@ class FoundMemory(NamedTuple):
     """True if the noise forgets no sooner than the recording ends."""
 
 
-def find_memory(recordings: Sequence[Residuals], others: Array | None = None, left: float = 1.0) -> FoundMemory:
+def find_memory(
+    recordings: Sequence[Residuals], others: Array | None = None, left: float = 1.0, *, own: bool = False
+) -> FoundMemory:
     """Find the correlation time of the noise that all recordings share, each of two samples or more.
 
-    others: A [p, p]. left: part of the degrees of freedom that the values leave, (n - p) / n.
+    Args:
+        others: A [p, p].
+        left: part of the degrees of freedom that the values leave, (n - p) / n.
+        own: True if each recording was fitted by itself, with values of its own.
     """
     from scipy.optimize import minimize_scalar
 
     def cost(logarithm: float) -> float:
-        return disbelieve(float(np.exp(logarithm)), recordings, others, left)[0]
+        return disbelieve(float(np.exp(logarithm)), recordings, others, left, own=own)[0]
 
     shortest = SHORTEST * float(np.median(np.concatenate([np.diff(each.times) for each in recordings])))
     longest = max([float(each.times[-1] - each.times[0]) for each in recordings])
     tried = np.linspace(np.log(shortest), np.log(max(longest, 2 * shortest)), TRIED)
     best = int(np.argmin([cost(each) for each in tried]))
     if best == 0:
-        _, variance = disbelieve(shortest, recordings, others, left)
+        _, variance = disbelieve(shortest, recordings, others, left, own=own)
         return FoundMemory(None, 0.0, variance, at_longest=False)
     around = (tried[best - 1], tried[min(best + 1, TRIED - 1)])
     at = float(minimize_scalar(cost, bounds=around, method="bounded", options={"xatol": 1e-6}).x)
     curvature = (cost(at - STEP) + cost(at + STEP) - 2 * cost(at)) / STEP**2
     error = float(1 / np.sqrt(curvature)) if curvature > 0 else np.inf
-    _, variance = disbelieve(float(np.exp(at)), recordings, others, left)
+    _, variance = disbelieve(float(np.exp(at)), recordings, others, left, own=own)
     return FoundMemory(float(np.exp(at)), error, variance, at_longest=best == TRIED - 1)
 
 
 def disbelieve(
-    tau: float, recordings: Sequence[Residuals], others: Array | None = None, left: float = 1.0
+    tau: float,
+    recordings: Sequence[Residuals],
+    others: Array | None = None,
+    left: float = 1.0,
+    *,
+    own: bool = False,
 ) -> tuple[float, float]:
     """Compute minus the logarithm of the likelihood of a correlation time, up to a constant, and its variance s^2."""
     squares = determinant = 0.0
-    count, size = 0, recordings[0].jacobian.shape[1]
-    information = np.zeros((size, size))
+    count, informations = 0, []
     for times, values, jacobian in recordings:
         (memory,) = make_memories(times, np.ones((len(times), 1)), [tau])
         assert memory is not None
-        white = whiten([memory] * (1 + size), np.column_stack([values, jacobian]))
+        white = whiten([memory] * (1 + jacobian.shape[1]), np.column_stack([values, jacobian]))
         squares += float(white[:, 0] @ white[:, 0])
-        information += white[:, 1:].T @ white[:, 1:]
+        informations.append(white[:, 1:].T @ white[:, 1:])
         determinant += 2 * float(np.sum(np.log(memory.rest)))
         count += len(times)
     variance = squares / (count * left)
-    taken = information / variance + (0.0 if others is None else others)
-    _, logarithm = np.linalg.slogdet(taken)
-    return 0.5 * (count * np.log(variance) + determinant + float(logarithm)), variance
+    for information in informations if own else [sum(informations)]:
+        taken = information / variance + (0.0 if others is None else others)
+        determinant += float(np.linalg.slogdet(taken)[1])
+    return 0.5 * (count * np.log(variance) + determinant), variance

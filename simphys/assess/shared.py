@@ -6,8 +6,10 @@ derivatives J_i of its residuals r_i by all unknowns, and k the shared one, the 
     [ G    B ] [ step ]     [ g ]       G = sum_i J_i^T J_i    B_i = J_i^T J_i e_k          g = sum_i J_i^T r_i
     [ B^T  C ] [  d   ] = - [ c ] ,                            C_ii = e_k^T J_i^T J_i e_k   c_i = e_k^T J_i^T r_i
 
-which is solved for d by the complement of G. Its right-hand side is a sum over recordings, so that its covariance is a
-sum of theirs, also where residuals are correlated in time. The test of d = 0 is a score test (Rao 1948).
+which is solved for d by the complement of G. Priors and other terms count in G and g alone, and not for e_k: recordings
+are asked without what is known of k beforehand, whose pull would differ between them. The test of d = 0 is a score test
+(Rao 1948). It holds for independent residuals, so it is made of those that whiten_series makes so, too. A
+parameter that is unknown in each recording gets its values by the same step.
 """
 
 from __future__ import annotations
@@ -17,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from simphys import optimize
-
+from .series import Series
 from .uncertainty import Uncertainty
+from .white_series import whiten_series
 
 Array = np.ndarray[Any, Any]
 
@@ -32,32 +34,38 @@ class Estimates:
     """Estimates of an unknown from each recording, as changes of theta."""
 
     changes: Array
-    """Changes [n] from the value that they share."""
-    covariances: tuple[Array, Array]
-    """Covariances [n, n] of their differences from the first change: of independent residuals, and one that allows for
-    residuals correlated in time."""
+    """Changes [n] from the value, or the values, at the optimum."""
+    covariance: Array
+    """Covariance [n, n], up to one that all of them share."""
+    freedom: float
+    """Degrees of freedom of its scale, which the residuals tell."""
 
 
 class Recordings:
     """The residuals of several recordings, prepared to tell what each one finds."""
 
-    def __init__(self, uncertainty: Uncertainty) -> None:
-        """Orthonormal combinations of the unknowns take the place of these, so that squares lose no digits."""
+    def __init__(self, uncertainty: Uncertainty, series: tuple[Series, ...], doubt: float = 0.0) -> None:
+        """Orthonormal combinations of the unknowns take the place of these, so that squares lose no digits.
+
+        Args:
+            series: those of the uncertainty, or these made independent.
+            doubt: standard error of the logarithm of the variances of what they tell, by their noise's memory.
+        """
         self.known = np.flatnonzero(np.isfinite(uncertainty.standard.values))
-        series = [each for each in uncertainty.series if each.there.any()]
-        _, mixing = np.linalg.qr(uncertainty.jacobian[:, self.known])
-        self._unmixing = np.linalg.inv(mixing)
-        parts = [
-            np.where(each.there[..., None], each.jacobian[..., self.known] @ self._unmixing, 0.0) for each in series
-        ]
-        self._mixing, self._parts, self._series = mixing, parts, series
-        self._information = np.array([np.einsum("tsp,tsq->pq", part, part) for part in parts])
-        self._scores = np.array(
-            [np.einsum("tsp,ts->p", part, each.residuals) for part, each in zip(parts, series, strict=True)]
-        )
-        self._freedom = uncertainty.standard.freedom
-        samples = sum([int(np.count_nonzero(each.there.any(axis=1))) for each in series])
-        self._correction = samples / max(samples - self.known.size, 1)
+        self._freedom, self._doubt = uncertainty.standard.freedom, doubt
+        begin = sum([each.there.size for each in uncertainty.series])
+        self._others = uncertainty.residuals[begin:]
+        slopes = uncertainty.jacobian[begin:, self.known]
+        series = tuple([each for each in series if each.there.any()])
+        rows = [np.where(each.there[..., None], each.jacobian[..., self.known], 0.0) for each in series]
+        self._values = [np.where(each.there, each.residuals, 0.0).reshape(-1) for each in series]
+        whole = np.concatenate([*[each.reshape(-1, self.known.size) for each in rows], slopes])
+        basis, mixing = np.linalg.qr(whole)
+        self._mixing, self._unmixing = mixing, np.linalg.inv(mixing)
+        ends = np.cumsum([each.size for each in self._values])
+        *self._parts, self._slopes = np.split(basis, ends)
+        self._information = np.array([part.T @ part for part in self._parts])
+        self._scores = np.array([part.T @ each for part, each in zip(self._parts, self._values, strict=True)])
 
     def estimate(self, unknown: int) -> Estimates | None:
         """Estimate an unknown, by its place in theta, from each recording; None where fewer than two tell it."""
@@ -71,30 +79,47 @@ class Recordings:
         if told.size < 2:
             return None
         others = told[1:]
-        coupling = about[others].T  # B; G is the identity
-        complement = np.diag(own[others]) - coupling.T @ coupling
+        beyond = self._slopes - np.outer(self._slopes @ direction, self._unmixing[place[0]])
+        G = self._information.sum(axis=0) + beyond.T @ beyond
+        coupling = about[others].T  # B
         unit = np.sqrt(own[others])
+        if np.linalg.eigvalsh(G)[0] < TOLD:  # it would be the identity with all priors
+            return None
+        complement = np.diag(own[others]) - coupling.T @ np.linalg.solve(G, coupling)
         if np.linalg.eigvalsh(complement / np.outer(unit, unit))[0] < TOLD:
             return None
-        maps = np.repeat(-coupling.T[None], len(own), axis=0)  # [n, n - 1, p]
-        maps[others, np.arange(others.size)] += direction
         inverse = np.linalg.inv(complement)
-        differences = -inverse @ np.einsum("nip,np->i", maps, self._scores)
-        step = -self._scores.sum(axis=0) - coupling @ differences
+        alone = np.linalg.solve(G, self._scores.sum(axis=0) + beyond.T @ self._others)
+        differences = -inverse @ (self._scores[others] @ direction - coupling.T @ alone)
+        step = -alone - np.linalg.solve(G, coupling @ differences)
         moved = np.repeat(step[None], len(own), axis=0)
         moved[others] += differences[:, None] * direction
-        first, second = [np.pad(each, (1, 0)) for each in self._covariances(inverse, maps, moved)]
-        return Estimates(self._unmixing[place[0]] @ step + np.append(0.0, differences), (first, second))
+        variance, freedom = self._measure(moved, beyond, len(others))
+        changes = self._unmixing[place[0]] @ step + np.append(0.0, differences)
+        return Estimates(changes, np.pad(variance * inverse, (1, 0)), freedom)
 
-    def _covariances(self, inverse: Array, maps: Array, moved: Array) -> tuple[Array, Array]:
-        """Covariances of the differences, by the residuals that the step leaves in each recording.
+    def refine(self, unknowns: Array) -> Estimates:
+        """Estimate known unknowns, by their places in theta, as they are, by the same step."""
+        rows = self._unmixing[np.searchsorted(self.known, unknowns)]
+        score = self._scores.sum(axis=0) + self._slopes.T @ self._others
+        variance, freedom = self._measure(np.repeat(-score[None], len(self._parts), axis=0), self._slopes, 0)
+        return Estimates(-rows @ score, variance * rows @ rows.T, freedom)
 
-        Those before it hold what differs between recordings, and would take it for noise.
+    def _measure(self, steps: Array, slopes: Array, taken: int) -> tuple[float, float]:
+        """Measure the variance of the residuals that steps [n, p] leave in the recordings, and its degrees of freedom.
+
+        Those before them hold what differs between recordings, and would take it for noise. `slopes`: derivatives of
+        the other residuals; `taken`: number of unknowns that only the steps have.
         """
-        square, scatter = 0.0, np.zeros_like(inverse)
-        for part, each, made, step in zip(self._parts, self._series, maps, moved, strict=True):
-            left = np.where(each.there, each.residuals + part @ step, 0.0)
-            square += float(np.sum(left**2))
-            scatter = scatter + optimize.score_covariance(part @ made.T, left, each.there)
-        variance = square / max(self._freedom - len(inverse), 1)
-        return variance * inverse, self._correction * inverse @ scatter @ inverse
+        left = [each + part @ step for each, part, step in zip(self._values, self._parts, steps, strict=True)]
+        left.append(self._others + slopes @ steps[0])
+        freedom = max(self._freedom - taken, 1)
+        square = sum([float(each @ each) for each in left])
+        return square / freedom, 1 / (1 / freedom + self._doubt**2 / 2)
+
+
+def prepare_recordings(uncertainty: Uncertainty) -> tuple[Recordings, ...]:
+    """Prepare the residuals as they are and, where noise has a memory, made independent."""
+    plain = Recordings(uncertainty, uncertainty.series)
+    white, doubt = whiten_series(uncertainty.series)
+    return (plain, Recordings(uncertainty, white, doubt)) if doubt else (plain,)
