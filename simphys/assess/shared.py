@@ -68,7 +68,10 @@ class Recordings:
         self._scores = np.array([part.T @ each for part, each in zip(self._parts, self._values, strict=True)])
 
     def estimate(self, unknown: int) -> Estimates | None:
-        """Estimate an unknown, by its place in theta, from each recording; None where fewer than two tell it."""
+        """Estimate an unknown, by its place in theta, from each recording.
+
+        None where fewer than two tell it, or where the estimates would leave no residuals that tell their errors.
+        """
         place = np.flatnonzero(self.known == unknown)
         if not place.size:
             return None
@@ -76,7 +79,7 @@ class Recordings:
         about = self._information @ direction  # [n, p]
         own = about @ direction
         told = np.flatnonzero(own > TOLD * own.sum())
-        if told.size < 2:
+        if not 2 <= told.size <= self._freedom:
             return None
         others = told[1:]
         beyond = self._slopes - np.outer(self._slopes @ direction, self._unmixing[place[0]])
@@ -113,7 +116,7 @@ class Recordings:
         """
         left = [each + part @ step for each, part, step in zip(self._values, self._parts, steps, strict=True)]
         left.append(self._others + slopes @ steps[0])
-        freedom = max(self._freedom - taken, 1)
+        freedom = self._freedom - taken
         square = sum([float(each @ each) for each in left])
         return square / freedom, 1 / (1 / freedom + self._doubt**2 / 2)
 

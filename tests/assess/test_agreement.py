@@ -120,6 +120,9 @@ def test_an_unknown_that_one_recording_tells_is_not_compared(shared: Identificat
     assert two is not None and two.changes.size == 2  # the second one does not see the spring
     assert estimate(change(1, 2, 0)) is None  # its own start acts there as the spring does
     assert estimate(before, 1) is None  # a start of its own
+    for freedom, is_told in ((3, True), (2, False)):  # of three recordings, two more unknowns take two
+        few = replace(before, standard=replace(before.standard, freedom=freedom))
+        assert (estimate(few) is not None) is is_told
 
 
 def with_noise(before: Uncertainty, random: np.random.Generator, tau: float | None) -> Uncertainty:
