@@ -208,19 +208,12 @@ def print_doubts(scene: Scene) -> None:
 def print_expectations(rows: Sequence[Expectation]) -> None:
     """Print the errors that a fit can be expected to have."""
     if rows:
-        scales: dict[str, float] = {}
+        cells: list[tuple[str, ...]] = []
         for row in rows:
             name = row.label.partition("[")[0]
-            scales[name] = max(scales.get(name, 0.0), abs(row.start))
-        cells = [
-            (
-                row.label,
-                row.unit,
-                format_start(row.start, scales[row.label.partition("[")[0]]),
-                "-" if math.isnan(row.error) else f"{row.error:.2g}",
-            )
-            for row in rows
-        ]
+            scale = max(abs(each.start) for each in rows if each.label.partition("[")[0] == name)
+            error = "-" if math.isnan(row.error) else f"{row.error:.2g}"
+            cells.append((row.label, row.unit, format_start(row.start, scale), error))
         print_table("", ("unknown", "unit", "start", "error to expect"), cells, (2, 3))
 
 

@@ -6,7 +6,7 @@ alone: what differs between recordings, and stays in the residuals of a fit to a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -97,11 +97,7 @@ def _whiten_one(each: Series, found: dict[str, Memory]) -> Series:
             times[where] = [found[label].tau] * len(times[where])
     memories = make_memories(np.asarray(each.seen.times), each.there, times)
     jacobian = each.jacobian.copy()
-    for column, memory in _list_known(memories):
-        jacobian[:, column] = whiten([memory] * jacobian.shape[2], jacobian[:, column])
+    for column, memory in enumerate(memories):
+        if memory is not None:
+            jacobian[:, column] = whiten([memory] * jacobian.shape[2], jacobian[:, column])
     return replace(each, residuals=whiten(memories, each.residuals), jacobian=jacobian)
-
-
-def _list_known(memories: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-    """Iterate over the columns that have a memory."""
-    return ((column, memory) for column, memory in enumerate(memories) if memory is not None)

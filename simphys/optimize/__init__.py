@@ -1,6 +1,6 @@
 """Parameter optimization: minimize an objective, resume an interrupted search, see which unknowns the data fix."""
 
-from simphys.optimize.correlation import Whiteness, correlated_covariance, score_covariance, whiteness
+from simphys.optimize.correlation import Whiteness, correlated_covariance, whiteness
 from simphys.optimize.evaluations import Log, MemoryLog, Objective
 from simphys.optimize.identifiability import (
     RankReport,
@@ -39,7 +39,6 @@ __all__ = [
     "mark_unknown",
     "minimize",
     "rank_report",
-    "score_covariance",
     "standard_errors",
     "whiteness",
 ]

@@ -98,13 +98,13 @@ def correlated_covariance(
     unknowns = len(bread)
     middle, samples = extra.T @ extra, 0
     for jacobian, residuals, there in parts:
-        middle = middle + score_covariance(jacobian, residuals, there)
+        middle = middle + _score_covariance(jacobian, residuals, there)
         samples += int(np.count_nonzero(there.any(axis=1)))
     freedom = samples / max(samples - unknowns, 1)
     return freedom * bread @ middle @ bread
 
 
-def score_covariance(jacobian: np.ndarray, residuals: np.ndarray, there: np.ndarray) -> np.ndarray:
+def _score_covariance(jacobian: np.ndarray, residuals: np.ndarray, there: np.ndarray) -> np.ndarray:
     """Compute S [p, p] of one recording."""
     scores = np.einsum("tsp,ts->tp", jacobian, residuals)
     bandwidth = find_bandwidth(residuals, there)

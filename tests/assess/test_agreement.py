@@ -130,7 +130,7 @@ def with_noise(before: Uncertainty, random: np.random.Generator, tau: float | No
     noise = []
     for each in before.series:
         memories = make_memories(np.asarray(each.seen.times), each.there, [tau])
-        noise.append(colour(memories, random.standard_normal(each.residuals.shape)))
+        noise.append(colour(memories, np.asarray(random.standard_normal(each.residuals.shape))))
     residuals = np.concatenate(noise).ravel()
     step = -np.linalg.lstsq(before.jacobian, residuals, rcond=None)[0]
     parts = np.split((residuals + before.jacobian @ step)[:, None], np.cumsum([len(each) for each in noise])[:-1])
