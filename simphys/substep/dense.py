@@ -116,7 +116,7 @@ class Dense(Pattern):
         W, b, _ = _values(op)
         y = op.outputs[0]
         before = hidden(f"{y.name}_before", op.domain, View(op.domain, ()))
-        deferred = any([scope.defers and scope.wants(value) and value.role == "param" for value in (W, b)])
+        deferred = any([scope.may_defer(value) for value in (W, b)])
         g = Slot("row" if deferred else "adjoint", before)
         if scope.gathers:
             self._pull_rows(op, scope, g)
@@ -124,7 +124,7 @@ class Dense(Pattern):
             self._pull_whole(op, scope, g)
         for value, add, defer in ((W, _add_weight, _defer_weight), (b, _add_bias, _defer_bias)):
             if scope.wants(value):
-                (defer if scope.defers and value.role == "param" else add)(op, scope, g)
+                (defer if scope.may_defer(value) else add)(op, scope, g)
 
     def _pull_whole(self, op: Op, scope: Scope, g: Slot) -> None:
         W, _, x = _values(op)
@@ -223,7 +223,7 @@ def _add_weight(op: Op, scope: Scope, g: Slot) -> None:
     """Add the outer product of a step."""
     W, _, x = _values(op)
     view, columns = op.views["W"], W.shape[1]
-    if not scope.defers and adjoint_slot(W).kind == "sum":
+    if adjoint_slot(W).kind == "sum":
         _add_products(op, scope, g)
         return
     target = write_own(adjoint_slot(W), view, scope)

@@ -149,7 +149,7 @@ def add_outer_products(
 
     def either(first: str, count: int) -> None:
         # Taichi 1.7.4 fails on two loops with vectors that are indexed at run time in one kernel for Vulkan.
-        in_registers = count_rows == SUMS and 2 * count > LANES and not runtime.settings().on_gpu
+        in_registers = (count_rows, count) == (SUMS, LANES) and not runtime.settings().on_gpu
         (block if in_registers else block_in_memory)(first, count)
 
     pieces(site, columns, LANES, either)

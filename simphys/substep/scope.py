@@ -23,13 +23,11 @@ class Scope:
         moving: Collection[Value] = (),
         frozen: Collection[Slot] = (),
         numbers_vary: bool = False,
-        defers: bool = True,
+        deferrable: Collection[Value] = (),
         alike: bool = False,
     ) -> None:
         self.gathers = gathers
         """True if loops add to their own elements only, so that they can run in parallel."""
-        self.defers = defers
-        """True if sums over time may wait for the last step, which takes memory for each step."""
         self.parts: Domain | None = None
         """Index set of the parts by which sums over the nodes of a grid are added up, see pieces.py; else None."""
         self.alike = alike
@@ -54,6 +52,7 @@ class Scope:
         self.frozen = set(frozen)
         """Slots that are not written, as they hold their values already."""
         self._zeros, self._wanted, self._moving = set(zeros), set(wanted), set(moving)
+        self._deferrable = set(deferrable)
         self._keys: dict[int, str] = {}
         self._numbers_vary = numbers_vary  # if so, numbers that are equal may differ in another launch
 
@@ -101,6 +100,13 @@ class Scope:
     def wants(self, value: Value | float) -> bool:
         """True if the adjoint of an input is wanted, or leads to one that is."""
         return isinstance(value, Value) and value in self._wanted
+
+    def may_defer(self, value: Value) -> bool:
+        """True if the sum over time of an adjoint that is wanted may wait for the last step of a segment.
+
+        It takes memory for each step.
+        """
+        return value in self._deferrable and value in self._wanted
 
     def moves(self, value: Value | float) -> bool:
         """True if a value has a tangent."""

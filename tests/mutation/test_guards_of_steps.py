@@ -364,7 +364,8 @@ STARTS = [
         value_checks._torn,
         "if not is_apart and angle <= ROUNDING:",
         "if True:",
-        of_values.test_values_of_starts_that_close_a_loop_are_reported,
+        of_values.test_values_that_tear_a_joint_are_reported,
+        (of_values.SLIDE, {"orientation": of_values.at([0, 0], value=0.5)}, "turned by 0.5 rad"),
     ),
     Guard(
         "values that bodies do not take",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -107,7 +108,8 @@ def opening_pass(carried: Collection[Carried], *, gathers: bool, zeros: Collecti
 
 def adjoint_reads(program: Program, wanted: Collection[Value], zeros: Collection[Value]) -> Reads:
     """Find the results of sub-steps that the adjoints of a program read."""
-    scope = Scope(gathers=False, zeros=zeros, wanted=find_dependent(program.ops, wanted), defers=not program.is_complex)
+    needed = find_dependent(program.ops, wanted)
+    scope = Scope(gathers=False, zeros=zeros, wanted=needed, deferrable=_find_deferrable(program))
     _append_adjoints(program, scope)
     found = [
         [slot.value for slot in _value_reads(actions) if slot.value.role == "local"]
@@ -131,7 +133,7 @@ def adjoint_pass(
 
     Results of sub-steps that are read, but not stored, are computed again first.
     """
-    options: Any = {"gathers": gathers, "zeros": zeros, "alike": alike, "defers": not program.is_complex}
+    options: Any = {"gathers": gathers, "zeros": zeros, "alike": alike, "deferrable": _find_deferrable(program)}
     scope = _open_scope(pieces, wanted=find_dependent(program.ops, wanted), **options)
     given = {name: Slot("adjoint", _dense(value)) for name, value in program.result.items()} if dense else {}
     scope.started |= set(given.values())
@@ -175,6 +177,18 @@ def tangent_pass(
     _append_again(program, scope, _value_reads(tangents), set(program.result.values()))
     scope.actions += tangents
     return Pass(schedule(_complete(scope, pieces)), scope, pieces=pieces)
+
+
+def _find_deferrable(program: Program) -> set[Value]:
+    """Find the parameters whose adjoint may be summed up after the steps of a segment: those that are taken once.
+
+    Of two sums, the later one would begin once a segment, so that the order of terms would depend on the segments.
+    """
+    if program.is_complex:
+        return set()
+    taken = Counter([value for op in program.ops for value in op.inputs.values() if isinstance(value, Value)])
+    taken.update(program.result.values())
+    return {value for value, times in taken.items() if value.role == "param" and times == 1}
 
 
 def _open_scope(pieces: Pieces | None, **options: Any) -> Scope:
