@@ -127,8 +127,8 @@ def _read(path: Path) -> str:
     except UnicodeDecodeError as error:
         found = f"byte {error.start} that is not UTF-8"
         raise ConfigError([InputError(str(path), "a scene is UTF-8 text", found, "Save it as UTF-8.")]) from error
-    except OSError as error:
-        found = error.strerror or str(error)
+    except (OSError, ValueError) as error:  # ValueError: a null byte
+        found = getattr(error, "strerror", None) or str(error)
         raise ConfigError([InputError(str(path), "the scene file must be readable", found, "Mend that.")]) from error
 
 
@@ -187,7 +187,7 @@ def _with_absolute_paths(value: Any, key: Key, folder: Path, files: Sequence[Key
 
 def _resolved(value: Any, rest: Key, folder: Path) -> Any:
     if not rest:
-        return _absolute(value, folder) if isinstance(value, str) else value
+        return absolute(value, folder) if isinstance(value, str) else value
     if isinstance(value, list) and rest[0] == EACH:
         return [_resolved(item, rest[1:], folder) for item in value]
     if isinstance(value, dict) and rest[0] == EACH:
@@ -197,7 +197,7 @@ def _resolved(value: Any, rest: Key, folder: Path) -> Any:
     return value
 
 
-def _absolute(path: str, folder: Path) -> str:
+def absolute(path: str, folder: Path) -> str:
     """Resolve a path; one that cannot be resolved stays, and cannot be opened either."""
     try:
         return str((folder / Path(path).expanduser()).resolve())

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from simphys.scenefile.errors import config_error
-from simphys.scenefile.loader import read_tables
+from simphys.scenefile.loader import absolute, read_tables
 from simphys.scenefile.section import Count, Index, Positive, Problem, Section
 from simphys.scenefile.validate import validate_sections
 
@@ -136,7 +136,7 @@ def load_sweep(path: str | Path) -> SweepFile:
     problems += _find_problems(sections)
     if problems:
         raise config_error(problems, where)
-    sections["scene"] = str((path.parent / Path(sections["scene"]).expanduser()).resolve())
+    sections["scene"] = absolute(sections["scene"], path.parent)
     return SweepFile.model_construct(**sections)
 
 
@@ -147,7 +147,7 @@ def make_sweep(tables: Mapping[str, Any]) -> SweepFile:
     problems += _find_problems(sections)
     if problems:
         raise config_error(problems, lambda key: (0, "sweep"))
-    sections["scene"] = str(Path(sections["scene"]).expanduser().resolve())
+    sections["scene"] = absolute(sections["scene"], Path())
     return SweepFile.model_construct(**sections)
 
 

@@ -326,6 +326,12 @@ def test_more_members_than_can_be_listed_are_refused(scene: Path) -> None:
         make_sweep(tables(scene, grid={}, sample=sample))
 
 
+@pytest.mark.parametrize("name", ["swing\0.toml", "~nobody of this name/swing.toml"])
+def test_a_scene_that_no_path_leads_to_is_refused_as_one_that_is_missing(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="the scene file must"):
+        sweep(tables(Path(name), str(tmp_path / "out")))
+
+
 @pytest.mark.parametrize("content", ["[]", "1", '{"status": "done"}', '{"status": 1, "reason": "", "values": {}}'])
 def test_a_damaged_result_of_a_member_is_no_result(tmp_path: Path, content: str) -> None:
     (tmp_path / member.RESULT).write_text(content)
