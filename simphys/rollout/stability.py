@@ -35,6 +35,8 @@ TRIALS = 60
 """Most time steps to try; five to fifteen suffice."""
 HUGE = 1e100
 """Largest f that counts, where numbers overflow."""
+OTHERS = 0.1
+"""Share of other modes in the vector that a search begins with: another one may be the fastest at another time step."""
 FAR = 100.0
 """A limit so many times shorter than the time step is not sought: a bound serves as well, or the state has blown up."""
 
@@ -104,10 +106,11 @@ def find_largest_dt(
     record = model.Params(**{name: tensor(np.array(values)) for name, values in params.items()})
     force = None if control is None else tensor(np.array(control))
 
+    modes: list[Array] = []
     precise = COARSE if sum([values.size for values in state.arrays().values()]) > DENSE else FINE
 
     def measure(dt: float) -> float:
-        f = min(compute_overshoot(replace(model, dt=dt), record, state, force), HUGE)  # type: ignore[type-var]
+        f = min(compute_overshoot(replace(model, dt=dt), record, state, force, modes), HUGE)  # type: ignore[type-var]
         return np.sqrt(max(f, 0.0)) if f <= 1 else f / np.sqrt(2 * f - 1)
 
     try:
@@ -127,9 +130,12 @@ def find_largest_dt(
     return lower
 
 
-def compute_overshoot(model: Model, params: Any, state: Any, control: Tensor | None = None) -> float:
+def compute_overshoot(
+    model: Model, params: Any, state: Any, control: Tensor | None = None, modes: list[Array] | None = None
+) -> float:
     """Compute f = max Re (1 - z) / 2 of the eigenvalues z of a step's tangent: above 1 where it overshoots.
 
+    modes: the mode that the search begins near, if any, replaced by that of this eigenvalue if the state is large.
     Rounding does not count: values up to 1 + 1e-6, 1 + 1e-3 in f32, are returned as 1. inf if J is not finite.
     Errors: MissingJvp.
     """
@@ -140,7 +146,7 @@ def compute_overshoot(model: Model, params: Any, state: Any, control: Tensor | N
             columns = np.array([times(unit) for unit in np.eye(size)]).reshape(size, size)
             found = np.linalg.eigvals(columns).real.max(initial=0.0) if np.isfinite(columns).all() else np.inf
         else:
-            found = _iterate(*_balance(times, sizes))
+            found = _iterate(*_balance(times, sizes), [] if modes is None else modes)
     rounding = 1e-6 if state.tensors()[0].dtype == np.float64 else 1e-3
     return 1.0 if 1 < found <= 1 + rounding else float(found)
 
@@ -165,8 +171,11 @@ def _difference(
     return times, sizes
 
 
-def _balance(times: Callable[[Array], Array], sizes: list[int]) -> tuple[Callable[[Array], Array], int]:
-    """Scale fields of different units, for which Arnoldi's residuals say little about eigenvalues."""
+def _balance(times: Callable[[Array], Array], sizes: list[int]) -> tuple[Callable[[Array], Array], Array]:
+    """Scale fields of different units, for which Arnoldi's residuals say little about eigenvalues.
+
+    Returns the product with the scaled matrix, and the scale of each value.
+    """
     from scipy.linalg import matrix_balance
 
     random, ends = np.random.default_rng(0), np.cumsum(sizes)
@@ -176,25 +185,31 @@ def _balance(times: Callable[[Array], Array], sizes: list[int]) -> tuple[Callabl
         probe[end - size : end] = random.standard_normal(size) / np.sqrt(size)
         norms[:, column] = [np.linalg.norm(part) for part in np.split(times(probe), ends[:-1])]
     if not np.isfinite(norms).all():
-        return times, int(ends[-1])
+        return times, np.ones(ends[-1])
     _, (scale, _) = matrix_balance(norms, permute=False, separate=True)
     scale = np.repeat(scale, sizes)
-    return lambda vector: times(vector * scale) / scale, int(ends[-1])
+    return lambda vector: times(vector * scale) / scale, scale
 
 
-def _iterate(times: Callable[[Array], Array], size: int) -> float:
+def _iterate(times: Callable[[Array], Array], scale: Array, modes: list[Array]) -> float:
     """Find the largest real part of an eigenvalue by Arnoldi's method; 1, which is no overshoot, if it finds none.
 
-    Many modes of nearly one frequency take more vectors.
+    It begins near the mode that is given, if any, and replaces it by its own. Many modes of nearly one frequency
+    take more vectors.
     """
     from scipy.sparse import linalg
 
+    size = len(scale)
     first = times(np.random.default_rng(1).standard_normal(size))
     if not np.isfinite(first).all() or not first.any():
         return np.inf if first.any() else 0.0
+    if modes:
+        last = modes[0] / scale
+        first = last / np.linalg.norm(last) + OTHERS * first / np.linalg.norm(first)
     operator = linalg.LinearOperator((size, size), matvec=times, dtype=np.float64)
     for vectors in (20, 60):
         with suppress(linalg.ArpackError):
-            found = linalg.eigs(operator, 1, which="LR", v0=first, ncv=vectors, tol=COARSE, maxiter=10)
-            return float(found[0].real.max())
+            (value, *_), mode = linalg.eigs(operator, 1, which="LR", v0=first, ncv=vectors, tol=COARSE, maxiter=10)
+            modes[:] = [mode[:, 0].real * scale]
+            return float(value.real)
     return 1.0
