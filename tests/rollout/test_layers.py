@@ -1,4 +1,4 @@
-"""Gradients of layers within a memory budget: sums over time have one order, however a horizon is cut into segments."""
+"""Layers in a step: sums over time have one order, however a horizon is cut, and arrays may have other uses, too."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from simphys.autograd import tensor
 from simphys.nn.layer import Layer
 from simphys.rollout import plan, rollout
+from simphys.substep import element, per_element
 
-from ..helpers.any_model import make_model
+from ..helpers.any_model import assert_fused_is_nested, make_model
 
 STEPS = 40
 
@@ -51,3 +52,34 @@ def test_within_a_budget_the_gradient_of_a_layer_is_the_same_to_the_last_bit(ste
     budget = int(0.6 * plan(model, *leaves(), steps=STEPS).predicted_bytes)
     assert plan(model, *leaves(), steps=STEPS, memory=budget).recomputed_steps
     assert gradients(budget) == gradients("all")
+
+
+@element
+def project(v, g):
+    return v.dot(g)
+
+
+@project.adjoint
+def adj_project(v, g, adj):
+    return adj * g, adj * v
+
+
+Project = per_element(project, over="nodes", own={"v": "v"}, shared={"g": "g"}, results={"height": ()})
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("use", ["bias", "input", "difference"])
+def test_an_array_of_a_layer_may_be_a_vector_of_another_sub_step(use: str, size: int) -> None:
+    """It was read beyond its end: a vector lay where numbers were expected."""
+
+    def step(model: Any, params: Any, state: Any, control: Any) -> Any:
+        height = Project.apply(model, state.v, params.g)
+        given = params.g if use == "input" else params.bias - params.g if use == "difference" else state.x
+        y = Layer.apply(model, params.weight, params.g if use == "bias" else params.bias, given)
+        return model.State(v=state.v, height=state.height + 0.1 * height, x=state.x + 0.1 * y)
+
+    params = {"g": (size,), "bias": (size,), "weight": (size, size)}
+    model = make_model(step, params, {"v": (4, size), "height": (4,), "x": (size,)})
+    random = np.random.default_rng(size)
+    shapes = {**model.param_shapes(), **model.state_shapes()}
+    assert_fused_is_nested(model, {name: 0.5 * random.standard_normal(shape) for name, shape in shapes.items()})
