@@ -17,6 +17,7 @@ import numpy as np
 from simphys._version import __version__
 from simphys.autograd.errors import InputError, StorageError
 from simphys.record import folder as run_folder
+from simphys.record.contents import require_rows, require_whole
 from simphys.record.index import INDEX_NAME, SEGMENT_FOLDER, Index, Source, load_index
 from simphys.record.merging import merge
 from simphys.record.recording import Recording
@@ -287,20 +288,17 @@ class Recorder:
         return [(name, (self._segments / name).stat().st_size) for name in sorted(names, key=_number)]
 
     def _merged(self, absorbed: list[str], datasets: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Read the rows of the segments `absorbed`, and append `datasets` to them. Errors: InputError for others."""
+        """Read the rows of the segments `absorbed`, and append `datasets`. Errors: StorageError for damaged files."""
         parts: dict[str, list[np.ndarray]] = {}
         for segment in absorbed:
             with open_file(self._segments / segment) as file:
                 for path, column in self._index.columns.items():
                     if any(source.segment == segment for source in column.sources):
+                        require_whole(file[path])
+                        require_rows(file[path], column, ())
                         parts.setdefault(path, []).append(file[path][()])
         for path, rows in datasets.items():
             parts.setdefault(path, []).append(rows)
-        for path, arrays in parts.items():
-            found = sorted({f"{array.shape[1:]}" if array.ndim else "a single number" for array in arrays})
-            if len(found) > 1:
-                remedy = "A file in segments/ is damaged: restore it from a copy, or run anew with --overwrite."
-                raise InputError(f"{self.folder}", f"all rows of {path} have one shape", " and ".join(found), remedy)
         return {path: np.concatenate(arrays) for path, arrays in parts.items()}
 
     def _new_segment(self, content: bytes, what: str) -> str:

@@ -70,7 +70,7 @@ class Concatenate(Pattern):
             if len(group) > 1 and (len(set(sizes.values())) > 1 or () in sizes.values()):
                 found = ", ".join([f"{name} has {size}" for name, size in sizes.items()])
                 raise InputError(self.source, "arrays over one index set have the same length", found, "Correct them.")
-            views |= {name: values[name].view or _view(values[name], group) for name in group}
+            views |= {name: _view(values[name], group) for name in group}
         size = sum([value.size for value in values.values()])
         domain = Domain("_".join([value.name for value in values.values()]), size)
         made = Value(next(iter(self.results)), (size,), "local", View(domain, ()))
@@ -135,9 +135,13 @@ def entries(value: Value) -> View:
 
 
 def _view(value: Value, group: tuple[str, ...]) -> View:
+    """Elements of an array: those of another sub-step, but that arrays of a tuple have theirs along the first axis."""
     if len(group) == 1:
-        return entries(value)
-    return View(Domain(f"{value.name}_elements", value.shape[0]), value.shape[1:])
+        return value.view or entries(value)
+    length, *rest = value.shape
+    if value.view is not None and (value.view.domain.size, value.view.element) == (length, tuple(rest)):
+        return value.view
+    return View(Domain(f"{value.name}_elements", length), tuple(rest))
 
 
 def _addresses(piece: Piece, index: str) -> list[str]:

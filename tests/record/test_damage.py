@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -44,6 +45,17 @@ def test_each_chunk_of_zeros_is_damage(tmp_path: Path) -> None:
         file.write_bytes(whole[:offset] + bytes(size) + whole[offset + size :])
         with pytest.raises(StorageError, match="the file is damaged"):
             Recording(tmp_path)[path]
+
+
+@pytest.mark.parametrize("damaged", [7.0, np.array(["a", "b"], object), np.zeros((2, 3)), np.zeros(2, np.float32)])
+def test_rows_of_another_kind_are_not_merged_with_new_ones(damaged: Any, tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="the file is damaged"), record(tmp_path) as run:
+        run.extend({"t": {"x": np.arange(2.0)}})
+        run.flush()
+        with h5py.File(next((tmp_path / "segments").glob("*.h5")), "a") as file:
+            del file["t/x"]
+            file["t/x"] = damaged
+        run.extend({"t": {"x": np.arange(2000.0)}})  # more than the damaged segment, so that this is merged with them
 
 
 def test_a_recording_of_zeros_is_read(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Layers in a step: sums over time have one order, however a horizon is cut, and arrays may have other uses, too."""
+"""Layers in a step, and what they take: sums over time have one order, and arrays may have other uses, too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from simphys.autograd import tensor
 from simphys.nn.layer import Layer
 from simphys.rollout import plan, rollout
-from simphys.substep import element, per_element
+from simphys.substep import concatenate, element, part, per_element
 
 from ..helpers.any_model import assert_fused_is_nested, make_model
 
@@ -83,3 +83,21 @@ def test_an_array_of_a_layer_may_be_a_vector_of_another_sub_step(use: str, size:
     random = np.random.default_rng(size)
     shapes = {**model.param_shapes(), **model.state_shapes()}
     assert_fused_is_nested(model, {name: 0.5 * random.standard_normal(shape) for name, shape in shapes.items()})
+
+
+JoinAll = concatenate("v", "x", result="joined")
+JoinPairs = concatenate(("v", "w"), result="pairs")
+Head = part("joined", begin=1, shape=(3,), over="x", result="head")
+
+
+def test_an_array_may_be_concatenated_by_its_numbers_and_by_its_elements() -> None:
+    """Of two arrays that lay one after the other in a tuple, the first was taken number by number: past the end."""
+
+    def step(model: Any, params: Any, state: Any, control: Any) -> Any:
+        by_numbers = Head.apply(model, JoinAll.apply(model, state.v, state.x))
+        by_elements = Head.apply(model, JoinPairs.apply(model, state.v, state.w))
+        return model.State(v=0.9 * state.v, w=state.w, x=0.5 * by_numbers - by_elements)
+
+    model = make_model(step, {}, {"v": (4, 2), "w": (4, 2), "x": (3,)})
+    random = np.random.default_rng(0)
+    assert_fused_is_nested(model, {name: random.standard_normal(s) for name, s in model.state_shapes().items()})
