@@ -49,12 +49,11 @@ def load(name: str) -> Any:
         os.environ.setdefault(variable, "0")
     for variable in ("TI_LOG_LEVEL", "QD_LOG_LEVEL"):
         os.environ.setdefault(variable, "error")
-    with _forgotten("distutils"):
-        if name == "quadrants" and os.environ.setdefault("QD_ENABLE_TORCH", "0") == "0":
-            with _hidden("torch"):
-                module: Any = importlib.import_module(name)
-        else:
-            module = importlib.import_module(name)
+    if name == "quadrants" and os.environ.setdefault("QD_ENABLE_TORCH", "0") == "0":
+        with _hidden("torch"):
+            module: Any = importlib.import_module(name)
+    else:
+        module = importlib.import_module(name)
     module.set_logging_level(module.ERROR)
     # A compiler inspects the frame around each decorated function. At the top of a module that is a frame of importlib,
     # which is no file, so that `inspect` looks for it among all modules each time.
@@ -73,16 +72,3 @@ def _hidden(package: str) -> Iterator[None]:
         yield
     finally:
         del sys.modules[package]
-
-
-@contextmanager
-def _forgotten(package: str) -> Iterator[None]:
-    """Forget that a package was imported meanwhile, if it was not before.
-
-    Compilers import distutils of Python 3.11, beside which setuptools, and by it torch.compile, cannot be imported.
-    """
-    before = package in sys.modules
-    yield
-    if not before:
-        for name in [each for each in sys.modules if each.partition(".")[0] == package]:
-            del sys.modules[name]
