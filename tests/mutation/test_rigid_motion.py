@@ -28,7 +28,7 @@ from ..simulators.rigid.free_bodies import arms as joint_arms
 from ..simulators.rigid.free_bodies import bodies, drift_inputs, free_drift_inputs, kick_inputs, leaf, state
 from ..simulators.rigid.joints.test_joint_constraints import chain
 from ..simulators.rigid.joints.test_motor import driven_joints
-from ..simulators.rigid.joints.test_spring_damper import centres, spring_model
+from ..simulators.rigid.joints.test_spring_damper import held, spring_model
 from ..simulators.rigid.solver import test_mobility, test_split_step
 from .sweep import Sweep, stale
 
@@ -216,7 +216,7 @@ def check_motors() -> Check:
 def check_springs() -> Check:
     model = spring_model(2)
     spring_inputs = [leaf(3, seed=seed, low=0.5, high=2.0) for seed in range(3)]
-    return make_check(spring_damper, "SpringDamper", model, *state(model), *spring_inputs, centres(model))
+    return make_check(spring_damper, "SpringDamper", model, *state(model), *spring_inputs, *held(model))
 
 
 def check_arms(dim: int) -> Check:
