@@ -8,7 +8,8 @@ is nearest to the measured value. Vectors are those of the state, positions of p
 or what an accelerometer measures there, f = R^T ((v(t + dt/2) - v(t - dt/2)) / dt - gravity), with R the orientation of
 the body.
 
-A delayed channel is interpolated linearly between steps, and extrapolated before the start:
+A delayed channel is interpolated linearly between steps, and extrapolated before the start; for one that is early the
+motion is longer (`count_steps`):
 
     x(t - delay) = (1 - w) x_i + w x_{i+1},   w = (t - delay)/dt - i,   dx/ddelay = -(x_{i+1} - x_i) / dt
 """
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import Context, Function, Tensor, ops, tensor
+from simphys.optimize import FailedTrial
 from simphys.scenefile import ObservationsSection, sensor_arrays
 from simphys.scenefile.section import DERIVED
 from simphys.simulator import Markers, Record
@@ -35,6 +37,8 @@ from .sampling import Component, take_component
 
 Array = np.ndarray[Any, Any]
 
+MOST_AHEAD = 1.0
+"""Time that a channel may look ahead, in parts of the horizon."""
 LEAST = 1e-300
 """Least square of a distance: its root has a derivative, of 0."""
 
@@ -98,6 +102,22 @@ def is_delayed(config: Any) -> bool:
     named = [*config.unknowns.values(), *config.values.values()]
     around = any(each.delay or each.field == "acceleration" for each in section.channels)
     return around or any(each.parameter == "channel_delay" for each in named)
+
+
+def count_steps(setup: Any, sensor: Sensor | None) -> int:
+    """Count the steps of a motion up to what its channels see: one that is early, with a delay below 0, looks ahead.
+
+    Where loss terms look at the end of the horizon, the motion stays as it is. Errors: optimize.FailedTrial for a
+    channel that looks ahead by more than the whole horizon.
+    """
+    seen, steps = setup.observations, int(setup.steps)
+    of_motion = any(term.kind != "regularization" for term in setup.config.loss.terms)
+    if not isinstance(seen, Observations) or sensor is None or of_motion or not is_delayed(setup.config):
+        return steps
+    ahead = -min(0.0, float(sensor.channel_delay.data.min()))
+    if not ahead <= MOST_AHEAD * steps * setup.dt:
+        raise FailedTrial(f"a channel_delay of {-ahead:g} looks ahead beyond the motion")
+    return max(steps, math.ceil((float(seen.times[-1]) + ahead) / setup.dt - 1e-9)) if len(seen.times) else steps
 
 
 def is_plain(config: Any) -> bool:

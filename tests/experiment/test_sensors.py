@@ -135,6 +135,50 @@ def test_fits_predict_late_channels_of_any_field(field: str, tmp_path: Path) -> 
     assert see(scene).std() > 0.1
 
 
+def test_an_early_channel_sees_a_longer_motion(tmp_path: Path) -> None:
+    """As far as it looks ahead, and no further than the whole horizon; terms about the end of a motion keep it."""
+    seen = {"field": "position", "node": 0, "axis": 1}
+    prompt, early = orbit(tmp_path, [seen]), orbit(tmp_path, [{**seen, "delay": -0.2}])
+    assert prompt.steps == 100 and early.steps == 117
+    along = orbit(tmp_path, [seen], time={"dt": 0.01, "steps": 120}).rollout().position.data[:, 0, 1]
+    np.testing.assert_allclose(see(early)[:, 0], np.interp(TIMES + 0.2, 0.01 * np.arange(121), along), atol=1e-12)
+    unknowns = {"spring": None, "late": {"parameter": "channel_delay", "scale": 0.1}}
+    objective = orbit(tmp_path, [seen], unknowns=unknowns).objective()
+    assert [objective.scene_at(np.array([delay])).steps for delay in (1.0, 0.0, -2.0)] == [100, 100, 117]
+    assert gradcheck(objective.loss_tensor, (tensor(np.array([-2.05]), requires_grad=True),))
+    with pytest.raises(simphys.optimize.FailedTrial, match=r"channel_delay of -1\.1 looks ahead beyond"):
+        objective.residuals(np.array([-11.0]))
+    ending = {"terms": [{"kind": "final_state", "nodes": [0], "target": [0.0, 0.0]}]}
+    kept = orbit(tmp_path, [seen], unknowns=unknowns, loss=ending).objective()
+    assert kept.scene_at(np.array([-2.0])).steps == 100
+
+
+def test_the_moment_at_which_motions_began_is_found(tmp_path: Path) -> None:
+    """Two recordings of a pendulum: it was let go before the clock began, or behind the first samples."""
+    tables: dict[str, Any] = {
+        "simulator": {"name": "pendulum"},
+        "time": {"dt": 0.005, "steps": 900},
+        "geometry": {"length": [0.6]},
+        "state": {"angle": [0.8]},
+    }
+    angle, time, experiments = build(tables).rollout().angle.data[:, 0], np.arange(100) * 0.04, []
+    for name, late in (("early", -0.3), ("late", 0.2)):
+        values = np.interp(time - late, 0.005 * np.arange(901), angle) + 2e-3 * RANDOM.standard_normal(100)
+        np.savetxt(tmp_path / name, np.column_stack([time, values]))
+        experiments.append({"name": name, "observations": {"file": str(tmp_path / name)}})
+    channels = [{"column": 1, "field": "angle", "node": 0, "unit": "rad", "sigma": 2e-3}]
+    late = {"parameter": "channel_delay", "tied": True, "scale": 0.1, "unit": "s", "experiments": "each"}
+    unknowns = {"length": {"parameter": "length", "start": 0.65}, "late": late}
+    seen = {"time": {"dt": 0.005}, "observations": {"channels": channels}, "experiments": experiments}
+    fit = simphys.identify(build({**tables, **seen, "unknowns": unknowns}), folder=tmp_path / "run")
+    assert fit.verdict == "passed"
+    for row, true in zip(fit.unknowns, [0.6, -0.3, 0.2], strict=True):
+        assert abs(row.value - true) < 3.5 * row.standard_error < 0.01, row
+    again = simphys.load_scene(tmp_path / "run" / "fitted.toml")
+    early, prompt = again.experiments
+    assert 850 <= early.steps <= 855 and prompt.steps == 792
+
+
 def test_delayed_samples_and_angles_have_the_right_derivatives() -> None:
     fields = [tensor(RANDOM.normal(size=(9, *shape)), requires_grad=True) for shape in [(2, 2), (3,)]]
     plan = DelayedPlan(

@@ -50,6 +50,7 @@ EQUIVALENT = {
     "adj_midpoint_rate: 0 * guess -> 0": "zeros too",
     "adj_midpoint_rate: 0 * guess -> -(0 * guess)": "zeros too",
     "adj_shaken_midpoint_rate: 0 * guess -> 0": "zeros too",
+    "adj_shaken_midpoint_rate: 0 * v -> v": "no adjoint depends on the torque of a motor",
     "adj_shaken_midpoint_rate: 0 * guess -> -(0 * guess)": "zeros too",
 }
 

@@ -54,8 +54,8 @@ def adj_shaken_midpoint_rate(guess, x, p, A, L, s, J, g, e, c, k, nan, v, adj_v)
 
 @shaken_midpoint_rate.tangent
 def jvp_shaken_midpoint_rate(guess, x, p, A, L, s, J, g, e, c, k, nan, v, dguess, dx, dp, dA, dL, ds, dJ, dg, de, dc):
-    y = x + k * v
-    dR = jvp_midpoint_terms(y, v, 0 * v, L, s, J, g, e, c, k, dx, 0 * v, dL, ds, dJ, dg, de, dc)
+    y, still = x + k * v, 0 * v
+    dR = jvp_midpoint_terms(y, v, still, L, s, J, g, e, c, k, dx, still, dL, ds, dJ, dg, de, dc)
     dR = dp + dR + k * jvp_shake(y, s, A, dx, ds, dA)
     return linear.eliminate(find_shaken_jacobian(y, v, A, L, s, J, g, e, c, k), dR)
 
