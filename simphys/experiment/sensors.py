@@ -32,6 +32,7 @@ from simphys.simulator.markers import ENERGIES, Energetic, Vector
 
 from .cameras import see_orthographic, see_pinhole
 from .channels import OF_TWO, Channel, Mark
+from .control import Recorded
 from .observe import Observations
 from .sampling import Component, take_component
 
@@ -117,7 +118,10 @@ def count_steps(setup: Any, sensor: Sensor | None) -> int:
     ahead = -min(0.0, float(sensor.channel_delay.data.min()))
     if not ahead <= MOST_AHEAD * steps * setup.dt:
         raise FailedTrial(f"a channel_delay of {-ahead:g} looks ahead beyond the motion")
-    return max(steps, math.ceil((float(seen.times[-1]) + ahead) / setup.dt - 1e-9)) if len(seen.times) else steps
+    needed = math.ceil((float(seen.times[-1]) + ahead) / setup.dt - 1e-9) if len(seen.times) else 0
+    if needed > steps and isinstance(setup.controls, Recorded) and needed * setup.dt > setup.controls.end:
+        raise FailedTrial(f"a channel_delay of {-ahead:g} looks ahead beyond the measured input")
+    return max(steps, needed)
 
 
 def is_plain(config: Any) -> bool:
