@@ -195,7 +195,7 @@ class Config(Section):
     @property
     def named_parameters(self) -> set[str]:
         """Names of all that unknowns and values, of experiments too, give other values than the sections do."""
-        every = [self.unknowns, self.values, *[each.values for each in self.experiments]]
+        every: list[Mapping[str, Any]] = [self.unknowns, self.values, *[each.values for each in self.experiments]]
         return {each.parameter for sections in every for each in sections.values()}
 
     def with_forces(self, names: Iterable[str]) -> Config:

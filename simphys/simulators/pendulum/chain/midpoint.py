@@ -63,24 +63,6 @@ def find_rate_jacobian(y, v, L, s, J, g, e, c, k):
     return K
 
 
-@ti.func
-def adj_midpoint_terms(y, v, u, L, s, J, g, e, c, k, lam):
-    """Return the adjoint of the terms of R but p for lambda, with v held fixed, by x, u, L, s, J, g, e and c."""
-    adj_x, adj_s, adj_g, adj_e = adj_weigh(y, s, g, e, k * lam)
-    _, adj_u, adj_c = adj_turn_joints(v, u, c, k * lam)
-    adj_x_pairs, adj_L, adj_s_pairs, adj_J, _, _ = adj_multiply(y, L, s, J, v, v, -lam, -k * lam * v)
-    return adj_x + adj_x_pairs, adj_u, adj_L, adj_s + adj_s_pairs, adj_J, adj_g, adj_e, adj_c
-
-
-@ti.func
-def jvp_midpoint_terms(y, v, u, L, s, J, g, e, c, k, dx, du, dL, ds, dJ, dg, de, dc):
-    """Return the tangent of the terms of R but p, with v held fixed."""
-    still = 0 * v
-    moved, turned = jvp_multiply(y, L, s, J, v, v, dx, dL, ds, dJ, still, still)
-    df = jvp_weigh(y, s, g, e, dx, ds, dg, de) + jvp_turn_joints(v, u, c, still, du, dc)
-    return k * df - moved - k * v * turned
-
-
 @element
 def midpoint_rate(guess, x, p, u, L, s, J, g, e, c, k, nan):
     v = guess
@@ -98,15 +80,18 @@ def midpoint_rate(guess, x, p, u, L, s, J, g, e, c, k, nan):
 def adj_midpoint_rate(guess, x, p, u, L, s, J, g, e, c, k, nan, v, adj_v):
     y = x + k * v
     lam = linear.eliminate(find_rate_jacobian(y, v, L, s, J, g, e, c, k).transpose(), adj_v)
-    adj_x, adj_u, adj_L, adj_s, adj_J, adj_g, adj_e, adj_c = adj_midpoint_terms(y, v, u, L, s, J, g, e, c, k, lam)
-    return 0 * guess, adj_x, lam, adj_u, adj_L, adj_s, adj_J, adj_g, adj_e, adj_c
+    adj_x, adj_s, adj_g, adj_e = adj_weigh(y, s, g, e, k * lam)
+    _, adj_u, adj_c = adj_turn_joints(v, u, c, k * lam)
+    adj_x_pairs, adj_L, adj_s_pairs, adj_J, _, _ = adj_multiply(y, L, s, J, v, v, -lam, -k * lam * v)
+    return 0 * guess, adj_x + adj_x_pairs, lam, adj_u, adj_L, adj_s + adj_s_pairs, adj_J, adj_g, adj_e, adj_c
 
 
 @midpoint_rate.tangent
 def jvp_midpoint_rate(guess, x, p, u, L, s, J, g, e, c, k, nan, v, dguess, dx, dp, du, dL, ds, dJ, dg, de, dc):
-    y = x + k * v
-    dR = jvp_midpoint_terms(y, v, u, L, s, J, g, e, c, k, dx, du, dL, ds, dJ, dg, de, dc)
-    return linear.eliminate(find_rate_jacobian(y, v, L, s, J, g, e, c, k), dp + dR)
+    y, still = x + k * v, 0 * v
+    moved, turned = jvp_multiply(y, L, s, J, v, v, dx, dL, ds, dJ, still, still)
+    df = jvp_weigh(y, s, g, e, dx, ds, dg, de) + jvp_turn_joints(v, u, c, still, du, dc)
+    return linear.eliminate(find_rate_jacobian(y, v, L, s, J, g, e, c, k), dp + k * df - moved - k * v * turned)
 
 
 MidpointRate = per_element(

@@ -15,9 +15,11 @@ from simphys.numerics.element import element
 from simphys.substep import per_element
 
 from . import linear
-from .midpoint import adj_midpoint_terms, find_rate_jacobian, find_residual, jvp_midpoint_terms
+from .loads import adj_turn_joints, adj_weigh, jvp_turn_joints, jvp_weigh
+from .midpoint import find_rate_jacobian, find_residual
 from .momentum import INERTIA
 from .newton import ITERATING, MAX_CORRECTIONS, correct, refuse_unconverged
+from .pairs import adj_multiply, jvp_multiply
 from .shake import adj_shake, jvp_shake, shake
 
 
@@ -47,17 +49,21 @@ def shaken_midpoint_rate(guess, x, p, A, L, s, J, g, e, c, k, nan):
 def adj_shaken_midpoint_rate(guess, x, p, A, L, s, J, g, e, c, k, nan, v, adj_v):
     y = x + k * v
     lam = linear.eliminate(find_shaken_jacobian(y, v, A, L, s, J, g, e, c, k).transpose(), adj_v)
-    adj_x, _, adj_L, adj_s, adj_J, adj_g, adj_e, adj_c = adj_midpoint_terms(y, v, 0 * v, L, s, J, g, e, c, k, lam)
+    adj_x_weight, adj_s_weight, adj_g, adj_e = adj_weigh(y, s, g, e, k * lam)
+    _, _, adj_c = adj_turn_joints(v, 0 * v, c, k * lam)
+    adj_x_pairs, adj_L, adj_s_pairs, adj_J, _, _ = adj_multiply(y, L, s, J, v, v, -lam, -k * lam * v)
     adj_x_shaken, adj_s_shaken, adj_A = adj_shake(y, s, A, k * lam)
-    return 0 * guess, adj_x + adj_x_shaken, lam, adj_A, adj_L, adj_s + adj_s_shaken, adj_J, adj_g, adj_e, adj_c
+    adj_x, adj_s = adj_x_weight + adj_x_pairs + adj_x_shaken, adj_s_weight + adj_s_pairs + adj_s_shaken
+    return 0 * guess, adj_x, lam, adj_A, adj_L, adj_s, adj_J, adj_g, adj_e, adj_c
 
 
 @shaken_midpoint_rate.tangent
 def jvp_shaken_midpoint_rate(guess, x, p, A, L, s, J, g, e, c, k, nan, v, dguess, dx, dp, dA, dL, ds, dJ, dg, de, dc):
     y, still = x + k * v, 0 * v
-    dR = jvp_midpoint_terms(y, v, still, L, s, J, g, e, c, k, dx, still, dL, ds, dJ, dg, de, dc)
-    dR = dp + dR + k * jvp_shake(y, s, A, dx, ds, dA)
-    return linear.eliminate(find_shaken_jacobian(y, v, A, L, s, J, g, e, c, k), dR)
+    moved, turned = jvp_multiply(y, L, s, J, v, v, dx, dL, ds, dJ, still, still)
+    df = jvp_weigh(y, s, g, e, dx, ds, dg, de) + jvp_turn_joints(v, still, c, still, still, dc)
+    df = df + jvp_shake(y, s, A, dx, ds, dA)
+    return linear.eliminate(find_shaken_jacobian(y, v, A, L, s, J, g, e, c, k), dp + k * df - moved - k * v * turned)
 
 
 ShakenMidpointRate = per_element(
