@@ -8,10 +8,13 @@ is nearest to the measured value. Vectors are those of the state, positions of p
 or what an accelerometer measures there, f = R^T ((v(t + dt/2) - v(t - dt/2)) / dt - gravity), with R the orientation of
 the body.
 
-A delayed channel is interpolated linearly between steps, and extrapolated before the start; for one that is early the
-motion is longer (`count_steps`):
+A delayed channel is interpolated linearly between steps; for one that is early the motion is longer (`count_steps`):
 
     x(t - delay) = (1 - w) x_i + w x_{i+1},   w = (t - delay)/dt - i,   dx/ddelay = -(x_{i+1} - x_i) / dt
+
+Before the start, w < 0, it is extrapolated by the slope of second order there: what starts at rest has rested.
+
+    x(t - delay) = (1 - w) x_0 + w x_1 - w/2 (x_0 - 2 x_1 + x_2)
 """
 
 from __future__ import annotations
@@ -38,6 +41,8 @@ from .sampling import Component, take_component
 
 Array = np.ndarray[Any, Any]
 
+BEND = np.array([1.0, -2.0, 1.0])
+"""Weights of the second difference."""
 MOST_AHEAD = 1.0
 """Time that a channel may look ahead, in parts of the horizon."""
 LEAST = 1e-300
@@ -183,7 +188,7 @@ class DelayedSample(Function):
         ctx.plan, ctx.like = plan, [(field.shape, field.dtype) for field in fields]
         series = [take_component(fields[which].data, index) for which, index in plan.components]
         ctx.before, ctx.part = plan.around(delay.data, len(series[0]))  # a field that no channel sees has one row
-        ctx.slope = _slopes(ctx.before, series)
+        ctx.slope = _slopes(ctx.before, ctx.part, series)
         return _between(ctx.before, ctx.part, series)
 
     @staticmethod
@@ -198,6 +203,8 @@ class DelayedSample(Function):
             along, adj_place = take_component(target, index), adj.data[:, place]
             np.add.at(along, ctx.before[place], (1 - ctx.part[place]) * adj_place)
             np.add.at(along, ctx.before[place] + 1, ctx.part[place] * adj_place)
+            if len(along) > len(BEND):
+                along[: len(BEND)] += _bend_part(ctx.part[place]) @ adj_place * BEND
             adj_delay[plan.channels[place]] -= float(ctx.slope[:, place] @ adj_place) / plan.dt
         return None, adj_delay, *adj_fields
 
@@ -210,11 +217,22 @@ class DelayedSample(Function):
 
 def _between(before: Array, part: Array, series: Sequence[Array]) -> Array:
     rows = zip(series, before, part, strict=True)
-    return np.stack([(1 - w) * each[i] + w * each[i + 1] for each, i, w in rows], axis=1)
+    return np.stack([(1 - w) * each[i] + w * each[i + 1] + _bend_part(w) * _bend(each) for each, i, w in rows], axis=1)
 
 
-def _slopes(before: Array, series: Sequence[Array]) -> Array:
-    return np.stack([each[i + 1] - each[i] for each, i in zip(series, before, strict=True)], axis=1)
+def _slopes(before: Array, part: Array, series: Sequence[Array]) -> Array:
+    rows = zip(series, before, part, strict=True)
+    return np.stack([each[i + 1] - each[i] - 0.5 * (w < 0) * _bend(each) for each, i, w in rows], axis=1)
+
+
+def _bend(series: Array) -> float:
+    """Return the second difference at the start; 0 of a motion of one step."""
+    return float(BEND @ series[: len(BEND)]) if len(series) > len(BEND) else 0.0
+
+
+def _bend_part(part: Array) -> Array:
+    """Return the factor of the second difference at these positions in the first interval, below 0 before the start."""
+    return np.asarray(-0.5 * np.minimum(part, 0.0))
 
 
 class Angle(Function):

@@ -51,13 +51,13 @@ def test_a_force_that_the_model_lacks_is_named_with_its_value(tmp_path: Path) ->
     assert "drag[0] 0 -> 0.09" in misfit(fit).remedy and "leaves 26 %" in misfit(fit).remedy
 
 
-PENDULUM = {
+PENDULUM: dict[str, Any] = {
     "simulator": {"name": "pendulum"},
     "geometry": {"length": [0.6]},
     "material": {"mass": 0.5, "damping": 0.005},
     "state": {"angle": [1.2]},
 }
-ROD = {
+ROD: dict[str, Any] = {
     "simulator": {"name": "rigid"},
     "bodies": [{"position": [0.3, 0.0], "mass": 0.5, "inertia": 0.02}],
     "joints": [{"kind": "revolute", "a": 0, "anchor": [0.0, 0.0], "start": 0.3}],

@@ -101,7 +101,7 @@ def test_hinges_and_centres_of_mass_are_found_in_a_film(tmp_path: Path) -> None:
     np.testing.assert_allclose(again.state.position.data, fit.recording.start["position"], atol=1e-9)
 
 
-HANGING = {
+HANGING: dict[str, Any] = {
     "simulator": {"name": "rigid"},
     "time": {"dt": 2e-3, "steps": 1000},
     "bodies": [{"position": [0.2, -0.6], "mass": 0.4, "inertia": 4e-3, "orientation": 0.3, "velocity": [0.5, 0.0]}],

@@ -49,7 +49,7 @@ def adj_spring_damper(
     adj_d, adj_z, adj_k, adj_c, adj_L = adj_spring_force(d, z, k, c, L, g)
     adj_ra = adj_cross(h_a, F) - adj_d - adj_cross(w_a, adj_z)
     adj_rb = adj_d + adj_cross(w_b, adj_z) - adj_cross(h_b, F)
-    adj_qa, adj_qb = adj_turn(q_a, moment(r_a, adj_ra)), adj_turn(q_b + still, moment(r_b, adj_rb))
+    adj_qa, adj_qb = adj_turn(q_a, moment(r_a, adj_ra)), adj_turn(q_b, moment(r_b, adj_rb))
     adj_wa, adj_wb = -moment(r_a, adj_z), moment(r_b, adj_z)
     adj_pa, adj_pb = matrix(q_a).transpose() @ adj_ra, matrix(q_b + still).transpose() @ adj_rb
     return (
