@@ -72,6 +72,8 @@ def check_fit(scene: Scene) -> FitCheck:
 
 def _expect(objective: SceneObjective[Any]) -> tuple[Expectation, ...]:
     jacobian, start = objective.jacobian(objective.start), objective.start
+    if not np.isfinite(jacobian).all():
+        return ()
     report = optimize.rank_report(jacobian, objective.labels, precision=objective.scene.config.runtime.precision)
     lost = {*report.unseen, *[label for group in report.confused for label in group]}
     errors = expect_errors(objective, jacobian) * np.abs(objective.unknowns.natural_derivative(start))

@@ -92,6 +92,11 @@ def settle_starts(criteria: Sequence[Criterion]) -> list[Criterion]:
 
 def _judge_information(objective: SceneObjective[Any]) -> Iterator[Criterion]:
     jacobian = objective.jacobian(objective.start)
+    if not np.isfinite(jacobian).all():
+        remedy = "Lower time.dt, see that times are in its unit (observations.time_unit), or choose other starts."
+        found_words = "the motion from the start is finite, but its derivatives are not: it is not stable"
+        yield Criterion("expected errors", 0, "failed", found_words, remedy)
+        return
     precision = objective.scene.config.runtime.precision
     report = optimize.rank_report(jacobian, objective.labels, precision=precision)
     if not report.full:

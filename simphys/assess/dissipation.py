@@ -37,6 +37,11 @@ CLEAR = 3.0
 """Distance beyond these values, in standard errors, that is no chance."""
 
 
+def gives_energy(parameter: str, value: float) -> bool:
+    """Return True for a value of friction, or of an impact, with which a model gives energy to the motion."""
+    return value < LEAST.get(parameter, -np.inf) or value > LARGEST.get(parameter, np.inf)
+
+
 def judge_dissipation(uncertainty: Uncertainty) -> Iterator[Criterion]:
     """Doubt values with which the model gives energy to the motion, by more than their errors allow."""
     errors = np.fmax(uncertainty.standard.values, uncertainty.robust) * np.abs(uncertainty.natural_derivative)

@@ -42,7 +42,7 @@ CLEAR, MEDIAN_SCATTER = 3.1, 1.17
 """Distance in standard deviations that is no chance, and that of sigma by the median, times the root of the samples."""
 GENERAL = (
     "Look at fit.png: a wrong column, unit or sigma, a sensor's gain or offset, a missing force, bounds, or another "
-    "optimum."
+    'optimum (optimizer.horizon = "growing", simphys multistart).'
 )
 
 

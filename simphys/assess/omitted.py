@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from simphys import optimize
+from simphys.autograd import tensor
 from simphys.autograd.errors import InputError
 from simphys.experiment.misfits import robust_loss, sigma_is_stated
 from simphys.experiment.objective import SceneObjective
@@ -27,6 +28,7 @@ from simphys.experiment.unknowns import Unknowns
 from simphys.scenefile import UnknownSection, flat_entries
 
 from .criteria import Criterion
+from .dissipation import gives_energy
 from .misfit import chi_square_per_freedom, is_too_small, list_misfits
 from .uncertainty import Uncertainty
 
@@ -104,11 +106,16 @@ def find_omitted(objective: SceneObjective[Any], uncertainty: Uncertainty) -> li
 
     Those that promise most to first order are fitted, from the end of the fit.
     """
-    sections = dict(_list_sections(objective.scene_at(uncertainty.theta), objective.scene.config.unknowns))
-    promising = _rank(objective, uncertainty, sections)[:FITTED]
-    fits = [_fit_also(objective, uncertainty, {label: sections[label]}) for label in promising]
+    sought, wider = objective.scene.config.unknowns, _with_forces(objective)
+    known = objective.scene.parts[0].params
+    sections = dict(_list_sections(wider.scene_at(uncertainty.theta), sought, known))
+    promising = _rank(wider, uncertainty, sections)
+    fits = [_fit_also(wider, uncertainty, {label: sections[label]}) for label in promising]
     most = _most_left(objective.scene, uncertainty)
-    found = sorted([each for each in fits if each is not None and each.left < most], key=lambda each: each.left)
+    some = [
+        each for each in fits if each is not None and each.left < most and not gives_energy(each.parameter, each.found)
+    ]
+    found = sorted(some, key=lambda each: each.left)
     return [each for each in found if each.left <= ALIKE * found[0].left][:NAMED]
 
 
@@ -120,14 +127,44 @@ def _most_left(scene: Setup, uncertainty: Uncertainty) -> float:
     return noise + HALF * (1 - noise)
 
 
-def _list_sections(fitted: Setup, sought: Mapping[str, UnknownSection]) -> Iterator[tuple[str, UnknownSection]]:
-    """List what could be unknown, too, up to MOST numbers; recordings share numbers of the model, and no others."""
+def _with_forces(objective: SceneObjective[Any]) -> SceneObjective[Any]:
+    """Return the same objective of a model that has the forces that the simulator has on demand, with no effect yet."""
+    scene = objective.scene
+    names = [name for name in scene.config.ON_DEMAND if not _has(scene.parts[0].params, name)]
+    config = scene.config.with_forces(names) if names else scene.config
+    if not any(config.fields.params.get(name, np.zeros(0)).size for name in names):
+        return objective
+    model = config.build_model()
+    fresh = {name: tensor(values) for name, values in config.fields.params.items()}
+
+    def changed(part: Any) -> Any:
+        own = {name: getattr(part.params, name) for name in model.Params.names() if _has(part.params, name)}
+        return replace(part, model=model, params=model.Params(**{**fresh, **own}))
+
+    scene = replace(changed(scene), experiments=tuple([changed(part) for part in scene.experiments]))
+    return SceneObjective(scene, objective.unknowns)
+
+
+def _has(params: Any, name: str) -> bool:
+    """Return True if a model has numbers of this name."""
+    return name in params.names() and getattr(params, name).size > 0
+
+
+def _list_sections(
+    fitted: Setup, sought: Mapping[str, UnknownSection], known: Any
+) -> Iterator[tuple[str, UnknownSection]]:
+    """List what could be unknown, too, up to MOST numbers; recordings share numbers of the model, and no others.
+
+    Of the model these are what it has had before, as `known`, and its forces on demand.
+    """
     part, count = fitted.parts[0], 0
     for record in (part.params, part.design, part.sensor, part.state):
         own = len(fitted.parts) > 1 and record is not part.params
         for name, values in ({} if record is None else record.arrays()).items():
             if name == "channel_delay" and part.config.runtime.limited:
                 continue  # a late channel needs all states
+            if record is part.params and not _has(known, name) and name not in part.config.ON_DEMAND:
+                continue  # such as the rates of a friction that there is not
             for label, section in _divide(name, values, sought):
                 if record is part.state and not _may_be_unknown(part.config, label, section):
                     continue
@@ -176,7 +213,11 @@ def _label(label: str) -> str:
 def _rank(
     objective: SceneObjective[Any], uncertainty: Uncertainty, sections: Mapping[str, UnknownSection]
 ) -> list[str]:
-    """Rank numbers by the chi^2 that they explain to first order, without those that explain little."""
+    """Rank numbers by the chi^2 that they explain to first order, without those that explain little.
+
+    The first FITTED are returned, and as many forces on demand: to first order all friction does the same, and mass and
+    length of a pendulum with damping leave no room for it otherwise.
+    """
     wider, own = _with_unknowns(objective, sections), len(uncertainty.theta)
     try:
         columns = wider.jacobian(np.concatenate([uncertainty.theta, wider.start[own:]]))[:, own:]
@@ -192,7 +233,9 @@ def _rank(
         label: max([parts[block.where.start - own] for block in blocks if block.unknown == _label(label)])
         for label in sections
     }
-    return sorted([label for label in sections if explained[label] > LITTLE], key=lambda label: -explained[label])
+    ranked = sorted([label for label in sections if explained[label] > LITTLE], key=lambda label: -explained[label])
+    forces = [label for label in ranked if sections[label].parameter in objective.scene.config.ON_DEMAND]
+    return list(dict.fromkeys([*ranked[:FITTED], *forces[:FITTED]]))
 
 
 def _fit_also(

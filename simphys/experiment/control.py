@@ -4,7 +4,8 @@
     knots    u[t, a] runs linearly from value to value [m, a], which are those of equally spaced steps: the horizon's
              first step, ..., its last one
     wavelet  u[t, a] = amplitude[a] w(t dt), a pulse of `wavelets` with a frequency [Hz] and a delay [s]
-    recorded u[t, a] = gain[a] m_a((t + 1/2) dt - delay[a]) + offset[a], a measured m_a(time) of straight lines
+    recorded u[t, a] = gain[a] m_a((t + 1/2) dt - delay[a]) + offset[a], a measured m_a(time) of straight lines; of one
+             that is held, the mean over the step takes the place of the value in its middle
     pattern  u[t, a] = sin(frequency t dt + 2 pi a / A), the waves of `nn.pattern` that a neural controller is given
 
 u [T, A] in the simulator's unit, t the step 0 ... T - 1 that it acts in, a one of A channels, frequency [rad/s].
@@ -135,8 +136,31 @@ class Recorded(Controls):
     """[A] in the control's unit."""
     control_delay: Tensor
     """Time by which the control follows the recording, [A] in s."""
+    held: bool = False
+    """True if each sample holds until the next one."""
+
+    @property
+    def end(self) -> float:
+        """Time from which on it is not known [s]: one sample after the last one."""
+        return float(2 * self.times[-1] - self.times[-2])
 
     def signal(self, steps: int) -> Tensor:
+        measured = self._average(steps) if self.held else self._interpolate(steps)
+        return measured * self.control_gain + self.control_offset
+
+    def _average(self, steps: int) -> Tensor:
+        """Average held samples over each step; a delay moves what enters and what leaves it."""
+        delay, dtype = self.control_delay, self.control_delay.dtype
+        spans, columns = np.diff(self.times)[:, None], np.arange(self.samples.shape[1])
+        whole = np.concatenate([np.zeros((1, len(columns))), np.cumsum(spans * self.samples[:-1], axis=0)])
+        ends = self.dt * np.arange(steps + 1)[:, None] - delay.data
+        left = np.maximum(np.searchsorted(self.times, ends, side="right") - 1, 0)  # [T + 1, A]
+        value = self.samples[left, columns]
+        integral = whole[left, columns] + (ends - self.times[left]) * value
+        mean, slope = (np.diff(each, axis=0) / self.dt for each in (integral, value))
+        return (delay.data - delay) * slope.astype(dtype) + mean.astype(dtype)
+
+    def _interpolate(self, steps: int) -> Tensor:
         delay, dtype = self.control_delay, self.control_delay.dtype
         middle = self.dt * (np.arange(steps) + 0.5)[:, None]
         when = middle - delay.data
@@ -148,7 +172,7 @@ class Recorded(Controls):
         columns = np.arange(self.samples.shape[1])
         slope, before = slopes[piece, columns], self.samples[left, columns]
         elapsed = (middle - self.times[left]).astype(dtype) - delay
-        return (elapsed * slope.astype(dtype) + before.astype(dtype)) * self.control_gain + self.control_offset
+        return elapsed * slope.astype(dtype) + before.astype(dtype)
 
 
 def build_controls(section: AnyControl, *, steps: int, dt: float, seen: ObservationsSection | None = None) -> Controls:
@@ -161,7 +185,7 @@ def build_controls(section: AnyControl, *, steps: int, dt: float, seen: Observat
     made |= {"dt": dt, "unit": section.unit}
     if section.kind == "recorded":
         times, samples = read_input(section, seen, horizon=steps * dt)
-        return Recorded(times=times, samples=samples, **made)
+        return Recorded(times=times, samples=samples, held=section.interpolation == "held", **made)
     if section.kind == "pattern":
         return Pattern(waves=section.waves, frequency=section.frequency, **made)
     if section.kind == "wavelet":

@@ -47,7 +47,7 @@ def _read_whole(table: Table, column: int | str) -> Array:
     values = table.column(column)
     for row in np.flatnonzero(np.isnan(values))[:1]:
         who = f"{table.place(row)}, {table.name(column)}"
-        remedy = "Remove this sample, or fill it in: between samples the input runs along straight lines."
+        remedy = "Remove this sample, or fill it in: between samples the input is interpolated."
         raise InputError(who, "an input must not be missing", "no value or NaN", remedy)
     return values
 

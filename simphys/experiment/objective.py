@@ -19,6 +19,7 @@ from simphys.autograd.errors import InputError
 
 from . import losses, misfits
 from .lowpass import as_cutoff
+from .sensors import count_steps
 from .setup import Setup
 from .trajectory import compute_trajectory
 from .unknowns import Unknowns, to_theta
@@ -250,4 +251,6 @@ def _with_fields(scene: S, fields: dict[str, Tensor]) -> S:
     found = {part: changed(getattr(scene, part)) for part in ("params", "state", "design", "controls", "sensor")}
     found["params"] = scene.config.designed(scene.model, found["params"], found["design"])
     found["state"] = scene.config.completed(found["state"], found["design"], found["params"])
+    if found["sensor"] is not scene.sensor:
+        found["steps"] = count_steps(scene, found["sensor"])
     return replace(scene, **found)

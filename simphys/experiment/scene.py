@@ -22,7 +22,7 @@ from .hold_out import hold_out
 from .lowpass import as_cutoff
 from .objective import SceneObjective
 from .observe_field import read_field_observations
-from .sensors import build_sensor
+from .sensors import build_sensor, count_steps
 from .setup import Measurement, Setup, count_members
 from .several import join_experiments
 from .summary import describe_setup, setup_table
@@ -168,6 +168,7 @@ def _build_one(config: Any) -> Scene:
     )
     if config.values:
         scene = with_values(scene)
+    scene = replace(scene, steps=count_steps(scene, scene.sensor))
     filters = config.loss.lowpass or [0.0]
     misfits.require_filters(observations, filters)
     return replace(scene, targets=misfits.targets(scene), lowpass=as_cutoff(filters[-1]))

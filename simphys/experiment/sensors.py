@@ -8,9 +8,13 @@ is nearest to the measured value. Vectors are those of the state, positions of p
 or what an accelerometer measures there, f = R^T ((v(t + dt/2) - v(t - dt/2)) / dt - gravity), with R the orientation of
 the body.
 
-A delayed channel is interpolated linearly between steps, and extrapolated before the start:
+A delayed channel is interpolated linearly between steps; for one that is early the motion is longer (`count_steps`):
 
     x(t - delay) = (1 - w) x_i + w x_{i+1},   w = (t - delay)/dt - i,   dx/ddelay = -(x_{i+1} - x_i) / dt
+
+Before the start, w < 0, it is extrapolated by the slope of second order there: what starts at rest has rested.
+
+    x(t - delay) = (1 - w) x_0 + w x_1 - w/2 (x_0 - 2 x_1 + x_2)
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import Context, Function, Tensor, ops, tensor
+from simphys.optimize import FailedTrial
 from simphys.scenefile import ObservationsSection, sensor_arrays
 from simphys.scenefile.section import DERIVED
 from simphys.simulator import Markers, Record
@@ -30,11 +35,16 @@ from simphys.simulator.markers import ENERGIES, Energetic, Vector
 
 from .cameras import see_orthographic, see_pinhole
 from .channels import OF_TWO, Channel, Mark
+from .control import Recorded
 from .observe import Observations
 from .sampling import Component, take_component
 
 Array = np.ndarray[Any, Any]
 
+BEND = np.array([1.0, -2.0, 1.0])
+"""Weights of the second difference."""
+MOST_AHEAD = 1.0
+"""Time that a channel may look ahead, in parts of the horizon."""
 LEAST = 1e-300
 """Least square of a distance: its root has a derivative, of 0."""
 
@@ -100,6 +110,25 @@ def is_delayed(config: Any) -> bool:
     return around or any(each.parameter == "channel_delay" for each in named)
 
 
+def count_steps(setup: Any, sensor: Sensor | None) -> int:
+    """Count the steps of a motion up to what its channels see: one that is early, with a delay below 0, looks ahead.
+
+    Where loss terms look at the end of the horizon, the motion stays as it is. Errors: optimize.FailedTrial for a
+    channel that looks ahead by more than the whole horizon.
+    """
+    seen, steps = setup.observations, int(setup.steps)
+    of_motion = any(term.kind != "regularization" for term in setup.config.loss.terms)
+    if not isinstance(seen, Observations) or sensor is None or of_motion or not is_delayed(setup.config):
+        return steps
+    ahead = -min(0.0, float(sensor.channel_delay.data.min()))
+    if not ahead <= MOST_AHEAD * steps * setup.dt:
+        raise FailedTrial(f"a channel_delay of {-ahead:g} looks ahead beyond the motion")
+    needed = math.ceil((float(seen.times[-1]) + ahead) / setup.dt - 1e-9) if len(seen.times) else 0
+    if needed > steps and isinstance(setup.controls, Recorded) and needed * setup.dt > setup.controls.end:
+        raise FailedTrial(f"a channel_delay of {-ahead:g} looks ahead beyond the measured input")
+    return max(steps, needed)
+
+
 def is_plain(config: Any) -> bool:
     """Return True if all channels show components of the state as they are."""
     section = config.observations
@@ -159,7 +188,7 @@ class DelayedSample(Function):
         ctx.plan, ctx.like = plan, [(field.shape, field.dtype) for field in fields]
         series = [take_component(fields[which].data, index) for which, index in plan.components]
         ctx.before, ctx.part = plan.around(delay.data, len(series[0]))  # a field that no channel sees has one row
-        ctx.slope = _slopes(ctx.before, series)
+        ctx.slope = _slopes(ctx.before, ctx.part, series)
         return _between(ctx.before, ctx.part, series)
 
     @staticmethod
@@ -174,6 +203,8 @@ class DelayedSample(Function):
             along, adj_place = take_component(target, index), adj.data[:, place]
             np.add.at(along, ctx.before[place], (1 - ctx.part[place]) * adj_place)
             np.add.at(along, ctx.before[place] + 1, ctx.part[place] * adj_place)
+            if len(along) > len(BEND):
+                along[: len(BEND)] += _bend_part(ctx.part[place]) @ adj_place * BEND
             adj_delay[plan.channels[place]] -= float(ctx.slope[:, place] @ adj_place) / plan.dt
         return None, adj_delay, *adj_fields
 
@@ -186,11 +217,22 @@ class DelayedSample(Function):
 
 def _between(before: Array, part: Array, series: Sequence[Array]) -> Array:
     rows = zip(series, before, part, strict=True)
-    return np.stack([(1 - w) * each[i] + w * each[i + 1] for each, i, w in rows], axis=1)
+    return np.stack([(1 - w) * each[i] + w * each[i + 1] + _bend_part(w) * _bend(each) for each, i, w in rows], axis=1)
 
 
-def _slopes(before: Array, series: Sequence[Array]) -> Array:
-    return np.stack([each[i + 1] - each[i] for each, i in zip(series, before, strict=True)], axis=1)
+def _slopes(before: Array, part: Array, series: Sequence[Array]) -> Array:
+    rows = zip(series, before, part, strict=True)
+    return np.stack([each[i + 1] - each[i] - 0.5 * (w < 0) * _bend(each) for each, i, w in rows], axis=1)
+
+
+def _bend(series: Array) -> float:
+    """Return the second difference at the start; 0 of a motion of one step."""
+    return float(BEND @ series[: len(BEND)]) if len(series) > len(BEND) else 0.0
+
+
+def _bend_part(part: Array) -> Array:
+    """Return the factor of the second difference at these positions in the first interval, below 0 before the start."""
+    return np.asarray(-0.5 * np.minimum(part, 0.0))
 
 
 class Angle(Function):

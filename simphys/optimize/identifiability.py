@@ -65,7 +65,10 @@ def rank_report(jacobian: np.ndarray, labels: Sequence[str], *, precision: Liter
     """
     jacobian = np.asarray(jacobian, dtype=np.float64)
     if not np.isfinite(jacobian).all():
-        remedy = "Choose start values with which the simulation does not blow up."
+        remedy = (
+            "The motion is finite, but not stable: lower time.dt, see that times are in its unit "
+            "(observations.time_unit), or choose other starts."
+        )
         raise InputError("unknowns", "the Jacobian at the start must be finite", "NaN or infinity", remedy)
     lengths = np.linalg.norm(jacobian, axis=0)
     seen = lengths > 0

@@ -88,8 +88,9 @@ class RecordedSection(Section):
 
     columns: a column of the file for each channel. file, time, trials and trial [1] are, by default, those of
     [observations], with the same meaning, and so is time_unit [s] if the file is theirs; begin [s] is the time in the
-    file at which the motion starts, by default that of observations.begin or of observations.window, or 0. A step takes
-    the value in its middle, by straight lines between samples.
+    file at which the motion starts, by default that of observations.begin or of observations.window, or 0.
+    interpolation: "linear", by straight lines between samples, and a step takes the value in its middle; or "held":
+    each sample holds until the next one, as the output of a digital controller does, and a step takes the mean over it.
     gain [unit of the control / unit of the column], offset [unit of the control] and delay [s]: one number, or one for
     each channel; unknowns call them control_gain, control_offset and control_delay. unit: of the control, for pictures.
     """
@@ -102,6 +103,7 @@ class RecordedSection(Section):
     trial: float | None = None
     begin: float | None = None
     time_unit: Positive | None = None
+    interpolation: Literal["linear", "held"] = "linear"
     gain: float | list[float] = 1.0
     offset: float | list[float] = 0.0
     delay: float | list[float] = 0.0

@@ -160,6 +160,10 @@ class Config(Section):
     """Demands of the simulator's sections on a number, by parameter, which values given elsewhere have to meet, too
     (demands.py)."""
 
+    ON_DEMAND: ClassVar[tuple[str, ...]] = ()
+    """Forces, by their parameters, that a model has only where a scene names them, as they take time: with the values
+    that they have by default they do nothing. What such a force would explain, fits with a misfit try, too."""
+
     title: str = ""
     simulator: Simulator
     units: UnitsSection = UnitsSection()
@@ -187,6 +191,19 @@ class Config(Section):
     @abstractmethod
     def build_model(self) -> Model:
         """Build the model. Errors: InputError for a scene that cannot be simulated."""
+
+    @property
+    def named_parameters(self) -> set[str]:
+        """Names of all that unknowns and values, of experiments too, give other values than the sections do."""
+        every: list[Mapping[str, Any]] = [self.unknowns, self.values, *[each.values for each in self.experiments]]
+        return {each.parameter for sections in every for each in sections.values()}
+
+    def with_forces(self, names: Iterable[str]) -> Config:
+        """The scene with these forces, each of them unknown, and the arrays of a model that has them."""
+        sought = {f"{name}, on demand": UnknownSection(parameter=name) for name in names}
+        changed = self.model_copy(update={"unknowns": {**self.unknowns, **sought}})
+        changed.__dict__.pop("fields", None)  # which the copy has taken along
+        return changed
 
     def of_experiment(self, place: int) -> Config:
         """The scene of one of the experiments, by itself."""

@@ -51,6 +51,64 @@ def test_a_force_that_the_model_lacks_is_named_with_its_value(tmp_path: Path) ->
     assert "drag[0] 0 -> 0.09" in misfit(fit).remedy and "leaves 26 %" in misfit(fit).remedy
 
 
+PENDULUM: dict[str, Any] = {
+    "simulator": {"name": "pendulum"},
+    "geometry": {"length": [0.6]},
+    "material": {"mass": 0.5, "damping": 0.005},
+    "state": {"angle": [1.2]},
+}
+ROD: dict[str, Any] = {
+    "simulator": {"name": "rigid"},
+    "bodies": [{"position": [0.3, 0.0], "mass": 0.5, "inertia": 0.02}],
+    "joints": [{"kind": "revolute", "a": 0, "anchor": [0.0, 0.0], "start": 0.3}],
+    "environment": {"gravity": [0.0, -9.81]},
+}
+
+
+@pytest.mark.parametrize(
+    ("tables", "field", "force", "found"),
+    [
+        (PENDULUM, "angle", {"material": {"mass": 0.5, "damping": 0.005, "drag": 0.02}}, "drag 0 -> 0.0"),
+        (
+            PENDULUM,
+            "angle",
+            {"material": {"mass": 0.5, "damping": 0.005, "dry_friction": 0.04}},
+            "dry_friction 0 -> 0.0",
+        ),
+        (ROD, "orientation", {"joints": [{**ROD["joints"][0], "dry_friction": 0.03}]}, "joint_dry_friction 0 -> 0.0"),
+    ],
+)
+def test_a_force_that_the_model_has_on_demand_is_named(
+    tables: dict[str, Any], field: str, force: dict[str, Any], found: str, tmp_path: Path
+) -> None:
+    """Friction and drag take time, so that a model without them does not know their parameters."""
+    time = {"dt": 0.01, "steps": 600}
+    motion = build({**tables, **force, "time": time}).rollout()
+    noise = 2e-3 * np.random.default_rng(0).standard_normal(150)
+    angle = getattr(motion.states, field).data[4::4].reshape(-1)
+    np.savetxt(tmp_path / "seen.txt", np.column_stack([0.04 * np.arange(1, 151), angle + noise]))
+    channel = {"column": 1, "field": field, "node": 0, "unit": "rad", "sigma": 2e-3}
+    seen = {"file": str(tmp_path / "seen.txt"), "channels": [channel]}
+    unknowns = (
+        {"gravity": {"parameter": "gravity", "entries": [1]}} if tables is ROD else {"g": {"parameter": "gravity"}}
+    )
+    scene = build({**tables, "time": time, "observations": seen, "unknowns": unknowns})
+    fit = simphys.identify(scene)
+    assert misfit(fit).verdict != "passed" and f"what explains it: {found}" in misfit(fit).remedy
+    assert scene.params.arrays().keys() == fit.scene.params.arrays().keys()
+    again = build({**tables, **force, "time": time, "observations": seen, "unknowns": unknowns})
+    assert misfit(simphys.identify(again)).verdict == "passed"
+
+
+def test_values_of_forces_on_demand_are_enough(tmp_path: Path) -> None:
+    value = {"brake": {"parameter": "drag", "value": 0.02}}
+    one = build({**PENDULUM, "time": {"dt": 0.01, "steps": 50}, "values": value})
+    other = build(
+        {**PENDULUM, "time": {"dt": 0.01, "steps": 50}, "material": {"mass": 0.5, "damping": 0.005, "drag": 0.02}}
+    )
+    np.testing.assert_array_equal(one.rollout().angle.data, other.rollout().angle.data)
+
+
 def test_a_sensor_with_an_offset_is_named(tmp_path: Path) -> None:
     found = find(seen_as(tmp_path, lambda time, value: value + 0.05))
     assert found["channel_offset"].found == pytest.approx(0.05, abs=0.005)
@@ -119,7 +177,7 @@ def test_no_start_is_named_that_a_scene_may_not_seek(tmp_path: Path) -> None:
     scene = arm(tmp_path, unknowns={"damping": {"parameter": "joint_damping", "tied": True, "start": 0.1}})
     found = find(scene)
     assert set(found) == {"joint_start"}
-    sections = omitted._list_sections(scene, scene.config.unknowns)
+    sections = omitted._list_sections(scene, scene.config.unknowns, scene.params)
     assert not {section.parameter for _, section in sections} & {"position", "orientation", "velocity"}
 
 

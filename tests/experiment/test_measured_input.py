@@ -42,8 +42,20 @@ def test_a_step_takes_gain_times_the_delayed_value_in_its_middle_plus_offset(tmp
         np.testing.assert_allclose(found[:, a], expected, rtol=1e-12, atol=1e-12)
 
 
-def test_gain_offset_and_delay_have_right_derivatives(tmp_path: Path) -> None:
-    made = build_controls(section(log(tmp_path)), steps=10, dt=0.04)
+def test_a_step_takes_the_mean_of_held_samples(tmp_path: Path) -> None:
+    """So that their impulse is exact wherever they change, also before the first sample and behind the last one."""
+    made = section(log(tmp_path), gain=[2.0, -1.0], offset=0.5, delay=[0.03, -0.05], interpolation="held")
+    found = build_controls(made, steps=12, dt=0.04).signal(12).data
+    fine = 0.04 / 20000 * (np.arange(12 * 20000) + 0.5)
+    for a, (gain, delay) in enumerate([(2.0, 0.03), (-1.0, -0.05)]):
+        place = np.maximum(np.searchsorted(TIMES, fine - delay, side="right") - 1, 0)
+        expected = gain * VALUES[place, a].reshape(12, -1).mean(axis=1) + 0.5
+        np.testing.assert_allclose(found[:, a], expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("interpolation", ["linear", "held"])
+def test_gain_offset_and_delay_have_right_derivatives(interpolation: str, tmp_path: Path) -> None:
+    made = build_controls(section(log(tmp_path), interpolation=interpolation), steps=10, dt=0.04)
 
     def signal(gain: Any, offset: Any, delay: Any) -> Any:
         return made.replace(control_gain=gain, control_offset=offset, control_delay=delay).signal(10)

@@ -11,6 +11,7 @@ import pytest
 import simphys
 from simphys.autograd import tensor
 from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.experiment import sensors
 from simphys.experiment.cameras import rotation
 from simphys.experiment.observe import Observations
 from simphys.experiment.scene import Scene
@@ -135,6 +136,61 @@ def test_fits_predict_late_channels_of_any_field(field: str, tmp_path: Path) -> 
     assert see(scene).std() > 0.1
 
 
+def test_an_early_channel_sees_a_longer_motion(tmp_path: Path) -> None:
+    """As far as it looks ahead, and no further than the whole horizon; terms about the end of a motion keep it."""
+    seen = {"field": "position", "node": 0, "axis": 1}
+    prompt, early = orbit(tmp_path, [seen]), orbit(tmp_path, [{**seen, "delay": -0.2}])
+    assert prompt.steps == 100 and early.steps == 117
+    along = orbit(tmp_path, [seen], time={"dt": 0.01, "steps": 120}).rollout().position.data[:, 0, 1]
+    np.testing.assert_allclose(see(early)[:, 0], np.interp(TIMES + 0.2, 0.01 * np.arange(121), along), atol=1e-12)
+    unknowns = {"spring": None, "late": {"parameter": "channel_delay", "scale": 0.1}}
+    objective = orbit(tmp_path, [seen], unknowns=unknowns).objective()
+    assert [objective.scene_at(np.array([delay])).steps for delay in (1.0, 0.0, -2.0)] == [100, 100, 117]
+    assert gradcheck(objective.loss_tensor, (tensor(np.array([-2.05]), requires_grad=True),))
+    with pytest.raises(simphys.optimize.FailedTrial, match=r"channel_delay of -1\.1 looks ahead beyond"):
+        objective.residuals(np.array([-11.0]))
+    ending = {"terms": [{"kind": "final_state", "nodes": [0], "target": [0.0, 0.0]}]}
+    kept = orbit(tmp_path, [seen], unknowns=unknowns, loss=ending).objective()
+    assert kept.scene_at(np.array([-2.0])).steps == 100
+
+
+def test_what_starts_at_rest_has_rested(tmp_path: Path) -> None:
+    """Before the start a channel is extrapolated by the velocity there: 0, or that of the other mass."""
+    still: dict[str, Any] = {"state": {"velocity": [[0.0, 0.0], [1.0, 1.0]]}}
+    channels = [{"field": "position", "node": node, "axis": 0, "delay": 0.5} for node in (0, 1)]
+    scene = orbit(tmp_path, channels, **still)
+    early = TIMES < 0.5
+    seen = see(scene)[early]
+    np.testing.assert_allclose(seen[:, 0], 1.0, atol=1e-3)
+    np.testing.assert_allclose(seen[:, 1], -0.5 + (TIMES[early] - 0.5), atol=1e-9)
+
+
+def test_the_moment_at_which_motions_began_is_found(tmp_path: Path) -> None:
+    """Two recordings of a pendulum: it was let go before the clock began, or behind the first samples."""
+    tables: dict[str, Any] = {
+        "simulator": {"name": "pendulum"},
+        "time": {"dt": 0.005, "steps": 900},
+        "geometry": {"length": [0.6]},
+        "state": {"angle": [0.8]},
+    }
+    angle, time, experiments = build(tables).rollout().angle.data[:, 0], np.arange(100) * 0.04, []
+    for name, shift in (("early", -0.3), ("late", 0.2)):
+        values = np.interp(time - shift, 0.005 * np.arange(901), angle) + 2e-3 * RANDOM.standard_normal(100)
+        np.savetxt(tmp_path / name, np.column_stack([time, values]))
+        experiments.append({"name": name, "observations": {"file": str(tmp_path / name)}})
+    channels = [{"column": 1, "field": "angle", "node": 0, "unit": "rad", "sigma": 2e-3}]
+    late = {"parameter": "channel_delay", "tied": True, "scale": 0.1, "unit": "s", "experiments": "each"}
+    unknowns = {"length": {"parameter": "length", "start": 0.65}, "late": late}
+    seen = {"time": {"dt": 0.005}, "observations": {"channels": channels}, "experiments": experiments}
+    fit = simphys.identify(build({**tables, **seen, "unknowns": unknowns}), folder=tmp_path / "run")
+    assert fit.verdict == "passed"
+    for row, true in zip(fit.unknowns, [0.6, -0.3, 0.2], strict=True):
+        assert abs(row.value - true) < 3.5 * row.standard_error < 0.01, row
+    again = simphys.load_scene(tmp_path / "run" / "fitted.toml")
+    early, prompt = again.experiments
+    assert 850 <= early.steps <= 855 and prompt.steps == 792
+
+
 def test_delayed_samples_and_angles_have_the_right_derivatives() -> None:
     fields = [tensor(RANDOM.normal(size=(9, *shape)), requires_grad=True) for shape in [(2, 2), (3,)]]
     plan = DelayedPlan(
@@ -144,6 +200,22 @@ def test_delayed_samples_and_angles_have_the_right_derivatives() -> None:
     assert gradcheck(lambda d, a, b: DelayedSample.apply(plan, d, a, b), (delay, *fields))
     x, y = (tensor(RANDOM.normal(size=5), requires_grad=True) for _ in range(2))
     assert gradcheck(Angle.apply, (x, y))
+
+
+def test_a_backward_that_forgets_the_bend_before_the_start_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    field = tensor(RANDOM.normal(size=(9, 2)), requires_grad=True)
+    plan = DelayedPlan(np.array([0.0, 0.11]), 0.1, ((0, (1,)),), np.array([0]))
+    delay, backward = tensor(np.array([0.033]), requires_grad=True), DelayedSample.backward
+
+    def forget(ctx: Any, adj: Any) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(sensors, "BEND", np.zeros(3))
+            return backward(ctx, adj)
+
+    assert gradcheck(lambda d, a: DelayedSample.apply(plan, d, a), (delay, field))
+    monkeypatch.setattr(DelayedSample, "backward", staticmethod(forget))
+    with pytest.raises(AssertionError):
+        gradcheck(lambda d, a: DelayedSample.apply(plan, d, a), (delay, field))
 
 
 def test_a_camera_in_space_turns_about_each_axis() -> None:

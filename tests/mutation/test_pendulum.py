@@ -24,9 +24,12 @@ def part(package: ModuleType, name: str) -> Any:
     return importlib.import_module(f"{package.__name__}.{name}")
 
 
-terms, loads, pairs, moments, acceleration, momentum, midpoint, friction, shake = (
+terms, loads, pairs, moments, acceleration, momentum, midpoint, friction, shake, shaken = (
     part(chain, name)
-    for name in ("terms", "loads", "pairs", "moments", "acceleration", "momentum", "midpoint", "friction", "shake")
+    for name in (
+        *("terms", "loads", "pairs", "moments", "acceleration", "momentum"),
+        *("midpoint", "friction", "shake", "shaken"),
+    )
 )
 
 EACH = 2
@@ -46,6 +49,9 @@ EQUIVALENT = {
     "adj_slow_down: 0 * v -> v": "the loop sets every element",
     "adj_midpoint_rate: 0 * guess -> 0": "zeros too",
     "adj_midpoint_rate: 0 * guess -> -(0 * guess)": "zeros too",
+    "adj_shaken_midpoint_rate: 0 * guess -> 0": "zeros too",
+    "adj_shaken_midpoint_rate: 0 * v -> v": "no adjoint depends on the torque of a motor",
+    "adj_shaken_midpoint_rate: 0 * guess -> -(0 * guess)": "zeros too",
 }
 
 Check = Callable[[Any], None]
@@ -89,6 +95,17 @@ def with_midpoint(module: Any) -> None:
 
     def added(guess: Tensor, *x: Tensor) -> Any:  # the rate alone does not depend on the guess, but for its rounding
         return module.MidpointRate.apply(model, guess, *x, 0.2, math.nan) + guess
+
+    check(added, *given, params.damping)
+
+
+def with_shaken_midpoint(module: Any) -> None:
+    model, params, state = chains.chain(3, dt=0.4)
+    inertia = params.length, *chains.moments(model, params)
+    given = state.rate, state.angle, chains.numbers(3, 4), chains.numbers(2), *inertia, params.gravity, params.tilt
+
+    def added(guess: Tensor, *x: Tensor) -> Any:
+        return module.ShakenMidpointRate.apply(model, guess, *x, 0.2, math.nan) + guess
 
     check(added, *given, params.damping)
 
@@ -146,6 +163,7 @@ OF_CHAIN = [
     sweep_of(friction, (*RULES, "find_brake_jacobian"), with_friction),
     sweep_of(dry_friction, RULES, with_dry_friction),
     sweep_of(shake, RULES, with_shaking),
+    sweep_of(shaken, (*RULES, "find_shaken_jacobian"), with_shaken_midpoint),
 ]
 
 

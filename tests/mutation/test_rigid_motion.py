@@ -28,7 +28,7 @@ from ..simulators.rigid.free_bodies import arms as joint_arms
 from ..simulators.rigid.free_bodies import bodies, drift_inputs, free_drift_inputs, kick_inputs, leaf, state
 from ..simulators.rigid.joints.test_joint_constraints import chain
 from ..simulators.rigid.joints.test_motor import driven_joints
-from ..simulators.rigid.joints.test_spring_damper import centres, spring_model
+from ..simulators.rigid.joints.test_spring_damper import held, spring_model
 from ..simulators.rigid.solver import test_mobility, test_split_step
 from .sweep import Sweep, stale
 
@@ -213,10 +213,10 @@ def check_motors() -> Check:
     return make_check(motor, "JointForce", model, *state(model), *joint_inputs, joint_arms(model))
 
 
-def check_springs() -> Check:
-    model = spring_model(2)
+def check_springs(dim: int) -> Check:
+    model = spring_model(dim)
     spring_inputs = [leaf(3, seed=seed, low=0.5, high=2.0) for seed in range(3)]
-    return make_check(spring_damper, "SpringDamper", model, *state(model), *spring_inputs, centres(model))
+    return make_check(spring_damper, "SpringDamper", model, *state(model), *spring_inputs, *held(model))
 
 
 def check_arms(dim: int) -> Check:
@@ -246,7 +246,7 @@ SWEEPS = [
     make_sweep(joint_row, ("adj_*",), check_all(check_joint_rows(2), check_joint_rows(3))),
     make_sweep(joint_constraints, ("adj_*",), check_joint_rows(3)),
     make_sweep(motor, ("adj_*",), check_motors()),
-    make_sweep(spring_damper, ("adj_*",), check_springs()),
+    make_sweep(spring_damper, ("adj_*",), check_all(check_springs(2), check_springs(3))),
 ]
 SWEEPS += [tangents_of(sweep) for sweep in SWEEPS if sweep.module is not time_of_impact_adjoint]
 SWEEPS += [make_sweep(time_of_impact_tangent, ("*.jvp_*",), check_tangents(when_needed(check_time_of_impact)))]

@@ -16,7 +16,16 @@ from ..helpers.small_scenes import build
 SCENES = Path(__file__).parents[2] / "scenes"
 SIGNED = {
     *("gravity", "ground_height", "tilt", "centre", "centre_of_mass", "charge", "coupling", "lower", "upper"),
-    *("joint_anchor_a", "joint_anchor_b", "motor_strength", "collider_velocity", "collider_spin", "poisson_ratio"),
+    *(
+        "joint_anchor_a",
+        "joint_anchor_b",
+        "spring_anchor_a",
+        "spring_anchor_b",
+        "motor_strength",
+        "collider_velocity",
+        "collider_spin",
+        "poisson_ratio",
+    ),
     *("hidden_weight", "hidden_bias", "output_weight", "output_bias"),
     *("source", "side_temperature", "source_position", "source_velocity", "receiver_position", "force", "moment"),
     *("buoyancy", "boundary_velocity", "boundary_smoke", "smoke_rate"),

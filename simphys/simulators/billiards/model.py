@@ -12,6 +12,8 @@ from simphys.simulator import Arrays, Bodies, Model, Record, Shape
 from simphys.simulator.model_checks import require_counts
 from simphys.simulator.physical import require_positive
 
+from .markers import BallMarkers
+
 SIDES = ("left", "right", "lower", "upper")
 """Names of the cushions by number: lower and upper end of the first axis, then of the second axis."""
 
@@ -93,6 +95,9 @@ class Billiards(Model):
     def describe_bodies(self, params: Arrays) -> Bodies:
         """Discs, all of them free, with the radii of these parameters."""
         return Bodies(pinned=np.zeros(self.balls, dtype=bool), own=self.balls, radius=np.array(params["radius"], float))
+
+    def describe_markers(self) -> BallMarkers:
+        return BallMarkers(self.balls, 2)
 
 
 def check_params(params: Arrays) -> None:

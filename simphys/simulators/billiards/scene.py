@@ -14,6 +14,7 @@ from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import check_length
 from simphys.simulator import Array
 
+from .markers import BallMarkers
 from .model import Billiards
 from .placement import ROUNDING, check_start, find_outside, find_overlaps
 
@@ -115,7 +116,7 @@ class BilliardsConfig(Config):
             "position": position,
             "velocity": np.zeros_like(position) if velocity is None else np.array(velocity, float),
         }
-        return Fields(params=params, state=state, nodes=n)
+        return Fields(params=params, state=state, nodes=n, markers=BallMarkers(n, 2))
 
     def build_model(self) -> Billiards:
         return Billiards(len(self.geometry.position), self.time.dt, cushions=self.table.lower is not None)

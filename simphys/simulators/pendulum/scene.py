@@ -29,7 +29,7 @@ class PendulumSimulator(Simulator):
     kind: a chain of links in the plane, or one spherical pendulum. integrator: rk4, of order 4; or variational, of
     order 2, whose energy error stays bounded for all times without damping and torques. drive: what the control of a
     chain means: torques in its "joints" [N m], one each, or the acceleration of its "pivot", the first joint [m/s^2]:
-    across and against the direction of the angle 0. Markers are then places relative to the pivot; with rk4 only.
+    across and against the direction of the angle 0. Markers are then places relative to the pivot.
     """
 
     name: Literal["pendulum"]
@@ -55,7 +55,7 @@ class MaterialSection(Section):
     0.1 by default; a fit of friction needs one far below the rates of the motion. A published model F atan(100 rate)
     has dry_friction = pi F / 2 and transition_rate = 0.01.
     drag [N m s^2/rad^2]: of the air on each link of a chain, as the torque drag |rate| rate against its rotation.
-    These three take time only where one of them is given or unknown.
+    These three take time only where one of them is given or unknown, or has a value.
     """
 
     mass: Positive | list[Positive] = 1.0
@@ -111,6 +111,8 @@ class PendulumConfig(Config):
         MaterialSection, "mass", "damping", "inertia", "dry_friction", "transition_rate", "drag"
     )
 
+    ON_DEMAND = ("dry_friction", "drag")
+
     simulator: PendulumSimulator
     geometry: GeometrySection
     material: MaterialSection = MaterialSection()
@@ -119,9 +121,9 @@ class PendulumConfig(Config):
 
     @property
     def has_friction(self) -> bool:
-        """True if friction or drag of a chain is given, or unknown."""
-        unknown = {each.parameter for each in self.unknowns.values()}
-        return any([name in unknown or getattr(self.material, name) is not None for name in FRICTION])
+        """True if friction or drag of a chain is given, or unknown, or has a value."""
+        named = self.named_parameters
+        return any([name in named or getattr(self.material, name) is not None for name in FRICTION])
 
     @property
     def moves(self) -> bool:
@@ -178,12 +180,10 @@ class PendulumConfig(Config):
 
 
 def _check_pivot(simulator: PendulumSimulator, sections: Mapping[str, Any]) -> Iterator[Problem]:
-    """Check that a pivot that moves is that of a chain under rk4, and that nothing sees its motion."""
+    """Check that a pivot that moves is that of a chain, and that nothing sees its motion."""
     key: Key = ("simulator", "drive")
     if simulator.kind == "spherical":
         yield Problem(key, "belongs to a chain", simulator.drive, "Give a chain, or drop drive.")
-    elif simulator.integrator != "rk4":
-        yield Problem(key, "a pivot moves under rk4 only", simulator.integrator, 'Set simulator.integrator = "rk4".')
     if "control" in sections and sections["control"] is None:
         constraint, remedy = "a pivot moves as a control says", "Add [control] with two channels, or drop drive."
         yield Problem(key, constraint, NOTHING, remedy)

@@ -30,6 +30,8 @@ class RigidConfig(Config):
         | demands_of(sections.ContactSection, "stiffness", "damping", prefix="contact_")
     )
 
+    ON_DEMAND = ("joint_dry_friction",)
+
     simulator: sections.RigidSimulator
     bodies: list[sections.BodySection]
     planes: list[sections.PlaneSection] = []

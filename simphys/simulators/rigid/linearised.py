@@ -149,10 +149,13 @@ class LinearisedStart:
     def _springs(self) -> Iterator[Term]:
         params, dim = self.params, self.model.dim
         turns = np.eye(dim + self.model.spins)[dim:]
+        ends = self.model.springs_table[2:4]
+        if self.model.free_anchors:
+            ends = params["spring_anchor_a"], params["spring_anchor_b"]
         for index, spring in enumerate(self.model.springs):
             k, c, L = (params[f"spring_{name}"][index] for name in ("stiffness", "damping", "length"))
-            x_a, r_a = self._locate(spring.a, np.array(spring.anchor_a) - self._centres[spring.a])
-            x_b, r_b = self._locate(spring.b, np.array(spring.anchor_b) - self._centres[spring.b])
+            x_a, r_a = self._locate(spring.a, ends[0][index] - self._centres[spring.a])
+            x_b, r_b = self._locate(spring.b, ends[1][index] - self._centres[spring.b])
             d = x_b - x_a
             length = float(np.linalg.norm(d))
             u, across = (d / length, k * (1 - L / length)) if length else (d, k)

@@ -91,9 +91,13 @@ class RigidMarkers(Energetic, Markers):
         weights = params.mass * ops.sum(x * params.gravity, axis=2)
         found: Tensor = -ops.sum(weights[:, self._moving], axis=1)
         for number, spring in enumerate(self.springs):
+            anchors = [list(spring.anchor_a), list(spring.anchor_b)]
+            if params.spring_anchor_a.ndim == 2:
+                both = params.spring_anchor_a[number], params.spring_anchor_b[number]
+                anchors = [[each[axis] for axis in range(self.dim)] for each in both]
             ends = [
                 self._locate(params, state, body, anchor)
-                for body, anchor in ((spring.a, spring.anchor_a), (spring.b, spring.anchor_b))
+                for body, anchor in zip((spring.a, spring.b), anchors, strict=True)
             ]
             apart = ops.stack([one - other for one, other in zip(*ends, strict=True)], axis=1)
             stretch = ops.norm(apart, axis=1) - params.spring_length[number]
@@ -104,7 +108,7 @@ class RigidMarkers(Energetic, Markers):
     def _moving(self) -> list[int]:
         return list(range(self.nodes) if self.free is None else self.free)
 
-    def _locate(self, params: Any, state: Whole, body: int, anchor: tuple[float, ...]) -> Vector:
+    def _locate(self, params: Any, state: Whole, body: int, anchor: Vector) -> Vector:
         """Compute where the end of a spring is, on a body or in the world."""
         if body == WORLD:
             return list(anchor)

@@ -75,6 +75,10 @@ class Params(Record):
     """Anchor in the frame of body b; in that of the world a position [m], [J, dim]."""
     centre_of_mass: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
     """Centre of mass of each body in its frame [m], [n, dim]; 0 without free anchors."""
+    spring_anchor_a: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Anchor of each spring-damper in the frame of body a [m], [K, dim]; [0] without free anchors, like the next."""
+    spring_anchor_b: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Anchor in the frame of body b; in that of the world a position [m], [K, dim]."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,8 @@ class RigidBodies(Model):
     full_inertia: bool = False
     """True if inertias are full tensors, of bodies in space whose principal axes are not those of their frame."""
     free_anchors: bool = False
-    """True if anchors of joints and centres of mass are parameters; otherwise the anchors of `joints` count."""
+    """True if anchors of joints and springs and centres of mass are parameters; otherwise those of `joints` and
+    `springs` count."""
     controller: Controller | None = None
     """Controller that drives the motors; without one, the control of the step drives them."""
 
@@ -292,6 +297,7 @@ class RigidBodies(Model):
             **dict.fromkeys(("joint_dry_friction", "joint_transition_rate"), (joints if self.joint_friction else 0,)),
             **dict.fromkeys(("joint_anchor_a", "joint_anchor_b"), (joints, self.dim) if self.free_anchors else (0,)),
             "centre_of_mass": (n, self.dim) if self.free_anchors else (0,),
+            **dict.fromkeys(("spring_anchor_a", "spring_anchor_b"), (springs, self.dim) if self.free_anchors else (0,)),
         }
 
     def state_shapes(self) -> Mapping[str, Shape]:

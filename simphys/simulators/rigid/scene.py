@@ -13,7 +13,7 @@ from simphys.nn import Controller
 from simphys.numerics.orientation import matrices
 from simphys.scenefile.section import Fields
 from simphys.simulators.rigid.joints.assembly import JointStart, assemble
-from simphys.simulators.rigid.joints.joint import WORLD, Joint, Spring
+from simphys.simulators.rigid.joints.joint import WORLD, Joint, Spring, tabulate_springs
 from simphys.simulators.rigid.markers import RigidMarkers
 from simphys.simulators.rigid.model import RigidBodies, State
 from simphys.simulators.rigid.pseudo_inertia import find_gyration
@@ -40,6 +40,8 @@ GYRATION = "gyration"
 """Name of the root of moments of inertia, from which they follow where it is unknown or has a value."""
 ANCHOR_NAMES = ("joint_anchor_a", "joint_anchor_b", "centre_of_mass")
 """Names by which they call what the start of jointed bodies follows from, too."""
+SPRING_ANCHOR_NAMES = ("spring_anchor_a", "spring_anchor_b")
+"""Names by which they call the anchors of springs, which no start follows from."""
 
 
 def build_model(config: Any) -> RigidBodies:
@@ -68,15 +70,15 @@ def build_model(config: Any) -> RigidBodies:
 
 
 def _has_friction(config: Any) -> bool:
-    """Tell if dry friction of a joint is given, or unknown."""
-    unknown = {each.parameter for each in config.unknowns.values()}
+    """Tell if dry friction of a joint is given, or unknown, or has a value."""
     given = [joint for joint in config.joints if (joint.dry_friction, joint.transition_rate) != (None, None)]
-    return bool(given) or not unknown.isdisjoint(("joint_dry_friction", "joint_transition_rate"))
+    return bool(given) or not config.named_parameters.isdisjoint(("joint_dry_friction", "joint_transition_rate"))
 
 
 def _has_anchors(config: Any) -> bool:
     """Tell if a centre of mass is given, or anchors or centres of mass are unknown or have values."""
-    return any(body.centre is not None for body in config.bodies) or are_named(ANCHOR_NAMES, *named_sections(config))
+    names = (*ANCHOR_NAMES, *SPRING_ANCHOR_NAMES)
+    return any(body.centre is not None for body in config.bodies) or are_named(names, *named_sections(config))
 
 
 def _has_tensors(config: Any) -> bool:
@@ -124,7 +126,7 @@ def build_fields(config: Any) -> Fields:
         rates = [joint.transition_rate or TRANSITION_RATE for joint in joints]
         params["joint_transition_rate"] = np.array(rates, float)
     if _has_anchors(config):
-        params |= find_anchors(joints, bodies)
+        params |= find_anchors(joints, bodies) | find_spring_anchors(springs, bodies)
     channels = len(motors)
     if controller is not None and motors:
         senses = n * (dim * (dim + 1) + spins) + dim
@@ -209,6 +211,12 @@ def find_anchors(joints: Sequence[JointSection], bodies: Sequence[BodySection]) 
     shift = centres[np.array([(joint.a, joint.b) for joint in made], int).reshape(-1, 2)]
     found = np.moveaxis(anchors + shift, 1, 0)
     return {"joint_anchor_a": found[0], "joint_anchor_b": found[1], "centre_of_mass": centres[:-1]}
+
+
+def find_spring_anchors(springs: Sequence[SpringSection], bodies: Sequence[BodySection]) -> dict[str, Array]:
+    """Return anchors of springs in the frames of their bodies."""
+    table = tabulate_springs([_spring(each, bodies) for each in springs], len(bodies[0].position))
+    return {"spring_anchor_a": table.anchor_a, "spring_anchor_b": table.anchor_b}
 
 
 def centre_of(body: BodySection | None) -> list[float]:

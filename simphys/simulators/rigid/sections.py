@@ -133,8 +133,10 @@ class JointSection(Section):
 class SpringSection(Section):
     """A spring-damper between points of body `a` and body `b`, or the world.
 
-    anchor_a [m] and anchor_b [m]: initial positions of its ends. stiffness [N/m], damping [kg/s];
-    length: rest length [m], by default the initial length.
+    anchor_a [m] and anchor_b [m]: initial positions of its ends. Unknowns name the anchor in the frame of a
+    spring_anchor_a, that in the frame of b, or in the world, spring_anchor_b: they start where the poses that
+    [[bodies]] give put these positions. stiffness [N/m], damping [kg/s];
+    length: rest length [m], by default the distance of these positions, whichever anchors are found.
     """
 
     a: Index

@@ -145,7 +145,12 @@ def sum_forces(
         inputs = (*contacts, state.velocity, state.angular_velocity, *contact_params)
         wrenches += [ContactWrench.apply(model, *CompliantContact.apply(model, model.slip_speed, *inputs))]
     if model.springs:
-        spring_params = (params.spring_stiffness, params.spring_damping, params.spring_length, centres(model, params))
+        spring_params = (
+            params.spring_stiffness,
+            params.spring_damping,
+            params.spring_length,
+            *hold_springs(model, params),
+        )
         wrenches += [SpringWrench.apply(model, *SpringDamper.apply(model, *state.tensors(), *spring_params))]
     if len(model.free_rows.a):
         action = compute_actions(model, params, state, control)
@@ -165,9 +170,13 @@ def find_arms(model: RigidBodies, params: Params) -> Tensor:
     return arms
 
 
-def centres(model: RigidBodies, params: Params) -> Tensor:
-    """Return the centre of mass of each body in its frame, [n, dim]."""
-    return params.centre_of_mass if model.free_anchors else zeros(model.bodies, model.dim)
+def hold_springs(model: RigidBodies, params: Params) -> tuple[Tensor, Tensor, Tensor]:
+    """Return both anchors of each spring-damper [K, dim] and the centre of mass of each body [n, dim], in the frames of
+    the bodies."""
+    if model.free_anchors:
+        return params.spring_anchor_a, params.spring_anchor_b, params.centre_of_mass
+    ends = [tensor(each.astype(runtime.real_dtype())) for each in model.springs_table[2:4]]
+    return ends[0], ends[1], zeros(model.bodies, model.dim)
 
 
 def compute_actions(model: RigidBodies, params: Params, state: State, control: Tensor | None) -> Tensor:

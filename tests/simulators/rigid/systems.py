@@ -95,16 +95,18 @@ def chain(dim: int = 2, *, dt: float = 0.01, controlled: bool = False) -> System
     steps = np.zeros((3, dim))
     steps[:, 0] = (0.2, 0.6, 1.0)
     state = {"position": steps, "velocity": 0.1 * steps[::-1], "angular_velocity": 0.2}
-    return system(model, state=state, **({} if controlled else anchors(joints, dim)))
+    return system(model, state=state, **({} if controlled else anchors(joints, springs, dim)))
 
 
-def anchors(joints: tuple[Joint, ...], dim: int) -> dict[str, Any]:
-    """Anchors of joints between bodies whose frames begin beside their centres of mass."""
+def anchors(joints: tuple[Joint, ...], springs: tuple[Spring, ...], dim: int) -> dict[str, Any]:
+    """Anchors of joints and springs between bodies whose frames begin beside their centres of mass."""
     centres = np.random.default_rng(5).uniform(-0.1, 0.1, (len(joints) + 1, dim))
     centres[WORLD] = 0.0
     return {
         "joint_anchor_a": [joint.anchor_a + centres[joint.a] for joint in joints],
         "joint_anchor_b": [joint.anchor_b + centres[joint.b] for joint in joints],
+        "spring_anchor_a": [spring.anchor_a + centres[spring.a] for spring in springs],
+        "spring_anchor_b": [spring.anchor_b + centres[spring.b] for spring in springs],
         "centre_of_mass": centres[:WORLD],
     }
 

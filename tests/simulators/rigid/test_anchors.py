@@ -18,7 +18,7 @@ from ...helpers.rounding import assert_equal_but_for_rounding
 from .joints.test_assembly import in_plane, in_space, place, started
 
 FOLDER = Path(__file__).parents[3] / "scenes" / "rigid"
-NAMES = ("joint_anchor_a", "joint_anchor_b", "centre_of_mass")
+NAMES = ("joint_anchor_a", "joint_anchor_b", "centre_of_mass", "spring_anchor_a", "spring_anchor_b")
 SPRING = {"a": 1, "b": 2, "anchor_a": [0.3, 0.3], "anchor_b": [0.8, 0.1], "stiffness": 30.0, "damping": 0.2}
 
 
@@ -99,6 +99,67 @@ def test_hinges_and_centres_of_mass_are_found_in_a_film(tmp_path: Path) -> None:
     np.testing.assert_allclose(shown, [0.03, -0.02], atol=1e-3)
     again = simphys.load_scene(tmp_path / "run" / "fitted.toml")
     np.testing.assert_allclose(again.state.position.data, fit.recording.start["position"], atol=1e-9)
+
+
+HANGING: dict[str, Any] = {
+    "simulator": {"name": "rigid"},
+    "time": {"dt": 2e-3, "steps": 1000},
+    "bodies": [{"position": [0.2, -0.6], "mass": 0.4, "inertia": 4e-3, "orientation": 0.3, "velocity": [0.5, 0.0]}],
+    "springs": [
+        {"a": 0, "anchor_a": [0.05, -0.55], "anchor_b": [0.0, 0.0], "stiffness": 60.0, "damping": 0.05, "length": 0.5},
+        {"a": 0, "anchor_a": [0.35, -0.55], "anchor_b": [0.4, 0.0], "stiffness": 80.0, "damping": 0.05, "length": 0.5},
+    ],
+    "environment": {"gravity": [0.0, -9.81]},
+}
+
+
+def test_values_hang_springs_elsewhere_and_their_energy_follows(tmp_path: Path) -> None:
+    """A spring moved in the file, and by a value: the same motion and energies. Its rest length stays."""
+    springs = [{**HANGING["springs"][0], "anchor_b": [0.1, 0.2]}, HANGING["springs"][1]]
+    energies = [{"column": 1 + k, "field": field} for k, field in enumerate(("energy", "potential_energy"))]
+    np.savetxt(tmp_path / "seen.txt", np.column_stack([0.1 * np.arange(20), np.zeros((20, 2))]))
+    seen = {"observations": {"file": str(tmp_path / "seen.txt"), "channels": energies}}
+    value = {"parameter": "spring_anchor_b", "entries": [0], "value": [0.1, 0.2]}
+    moved = build_scene(from_dict({**HANGING, **seen, "springs": springs}))
+    given = build_scene(from_dict({**HANGING, **seen, "values": {"hook": value}}))
+    assert given.model.free_anchors and not moved.model.free_anchors
+    expected, found = [scene.predict(scene.rollout()).data for scene in (moved, given)]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert np.ptp(found[:, 1]) > 0.1
+    limits = [scene.model.step_limits(scene.params.arrays(), scene.state.arrays()) for scene in (moved, given)]
+    assert str(limits[0]) == str(limits[1])
+
+
+@pytest.mark.parametrize("each", [False, True])
+def test_anchors_of_springs_are_found(each: bool, tmp_path: Path) -> None:
+    """One hook in the world and the hole of its spring, and the other hook, which may have moved between recordings."""
+    noise = np.random.default_rng(3)
+    time, experiments = np.arange(1, 101) * 0.02, []
+    for name, hook in (("first", 0.4), ("second", 0.45 if each else 0.4)):
+        value = {"parameter": "spring_anchor_b", "entries": [[1, 0]], "value": hook}
+        scene = build_scene(from_dict({**HANGING, "values": {"hook": value}}))
+        motion = scene.rollout()
+        rows = np.hstack([motion.states.position.data[10::10, 0], motion.states.orientation.data[10::10, 0]])
+        np.savetxt(tmp_path / f"{name}.txt", np.column_stack([time, rows + 4e-3 * noise.standard_normal(rows.shape)]))
+        experiments.append({"name": name, "observations": {"file": str(tmp_path / f"{name}.txt")}})
+    channels = [
+        {"column": 1, "field": "position", "node": 0, "axis": 0, "unit": "m", "sigma": 4e-3},
+        {"column": 2, "field": "position", "node": 0, "axis": 1, "unit": "m", "sigma": 4e-3},
+        {"column": 3, "field": "orientation", "node": 0, "unit": "rad", "sigma": 4e-3},
+    ]
+    sought = {"parameter": "spring_anchor_b", "entries": [[1, 0]], "start": 0.36, "unit": "m"}
+    unknowns: dict[str, Any] = {
+        "hook": {"parameter": "spring_anchor_b", "entries": [0], "start": [0.02, 0.03], "scale": 0.1, "unit": "m"},
+        "moved": {**sought, "experiments": "each"} if each else sought,
+        "hole": {"parameter": "spring_anchor_a", "entries": [0], "scale": 0.1, "unit": "m"},
+    }
+    tables = {**HANGING, "observations": {"channels": channels}, "experiments": experiments, "unknowns": unknowns}
+    fit = simphys.identify(build_scene(from_dict(tables)), folder=tmp_path / "run")
+    assert [criterion.name for criterion in fit.criteria if criterion.verdict != "passed"] == ["agreement"] * each
+    body = build_scene(from_dict({**HANGING, "values": {"v": {"parameter": "spring_anchor_b", "value": 0.0}}}))
+    truth = [0.0, 0.0, *([0.4, 0.45] if each else [0.4]), *body.params.spring_anchor_a.data[0]]
+    for row, true in zip(fit.unknowns, truth, strict=True):
+        assert abs(row.value - true) < 3.5 * row.standard_error < 0.05, row
 
 
 def scene_with(**changes: Any) -> Scene:

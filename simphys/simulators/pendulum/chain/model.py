@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from simphys.autograd import Tensor, tensor
-from simphys.autograd.errors import InputError, UnphysicalValue
+from simphys.autograd.errors import UnphysicalValue
 from simphys.simulator import Array, Arrays, Model, Record, Shape
 from simphys.simulator.model_checks import require_counts
 from simphys.simulator.physical import require_positive
@@ -86,7 +86,7 @@ class Chain(Model):
     moving_pivot: bool = False
     """True if the control of a step is the acceleration of the first joint [m/s^2], [2], in place of torques.
 
-    It is that across and against the direction of the angle 0. Places are then relative to that joint. With rk4 only.
+    It is that across and against the direction of the angle 0. Places are then relative to that joint.
     """
 
     Params, State = Params, State
@@ -96,8 +96,6 @@ class Chain(Model):
     def __post_init__(self) -> None:
         require_counts(self, links=1)
         require_integrator("Chain.integrator", self.integrator)
-        if self.moving_pivot and self.integrator != "rk4":
-            raise InputError("Chain.integrator", "rk4 where the pivot moves", self.integrator, 'Choose "rk4".')
 
     def param_shapes(self) -> Mapping[str, Shape]:
         n = self.links

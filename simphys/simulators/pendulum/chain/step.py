@@ -15,6 +15,7 @@ from .model import Chain, Params, State
 from .moments import Moments
 from .momentum import Momentum, Rate
 from .shake import Shake
+from .shaken import ShakenMidpointRate
 
 
 def step(model: Chain, params: Params, state: State, torque: Tensor | None = None) -> State:
@@ -43,8 +44,10 @@ def step(model: Chain, params: Params, state: State, torque: Tensor | None = Non
     momentum = Momentum.apply(model, angle, rate, *inertia)
     if model.friction:  # half of it before the step of the motion, half of it after
         momentum = momentum + h / 2 * SlowDown.apply(model, rate, *friction)
-    midpoint_rate = MidpointRate.apply(
-        model, rate, angle, momentum, torque, *inertia, *gravity, params.damping, h / 2, math.nan
+    move = MidpointRate if acceleration is None else ShakenMidpointRate
+    driven = torque if acceleration is None else acceleration
+    midpoint_rate = move.apply(
+        model, rate, angle, momentum, driven, *inertia, *gravity, params.damping, h / 2, math.nan
     )
     middle = angle + h / 2 * midpoint_rate
     momentum = 2 * Momentum.apply(model, middle, midpoint_rate, *inertia) - momentum

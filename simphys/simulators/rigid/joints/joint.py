@@ -101,7 +101,7 @@ class SpringTable(NamedTuple):
 def tabulate_springs(springs: Sequence[Spring], dim: int) -> SpringTable:
     """Tabulate all spring-dampers."""
     a, b = np.array([(spring.a, spring.b) for spring in springs], np.int32).reshape(-1, 2).T
-    anchors = np.array([(spring.anchor_a, spring.anchor_b) for spring in springs]).reshape(-1, 2, dim)
+    anchors = np.array([(spring.anchor_a, spring.anchor_b) for spring in springs], float).reshape(-1, 2, dim)
     return SpringTable(a, b, anchors[:, 0], anchors[:, 1], orient_world(b, dim))
 
 

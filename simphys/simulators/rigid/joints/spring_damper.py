@@ -8,7 +8,7 @@ frame of the body, d the vector from the point of a to that of b, and z its rate
 the force f(d, z) of `simphys.numerics.spring` acts on a, and -f on b, at their points. Its adjoints adj_d and adj_z are
 those for adj_f = g_a - g_b + h_a x r_a - h_b x r_b, where (g_a, h_a), (g_b, h_b) are the adjoints of force and torque
 on a and b. The arm of a gets adj_ra = f x h_a - adj_d - adj_z x w_a, b's the opposite; adj_theta = r x adj_r and
-adj_w_a = -r_a x adj_z, adj_c = -R^T adj_r. Tangents, with dr = dtheta x r - R dc:
+adj_w_a = -r_a x adj_z, adj_p = R^T adj_r = -adj_c. Tangents, with dr = dtheta x r + R (dp - dc):
 
     dd = dx_b + dr_b - dx_a - dr_a      dz = (dv_b + dw_b x r_b + w_b x dr_b) - (dv_a + dw_a x r_a + w_a x dr_a)
 
@@ -32,37 +32,40 @@ def stretch(x_a, x_b, q_a, q_b, v_a, v_b, w_a, w_b, p_a, p_b):
 
 
 @element
-def spring_damper(x_a, x_b, q_a, q_b, v_a, v_b, w_a, w_b, k, c, L, c_a, c_b, anchor_a, anchor_b, still):
-    r_a, r_b, d, z = stretch(x_a, x_b, q_a, q_b + still, v_a, v_b, w_a, w_b, anchor_a - c_a, anchor_b - c_b)
+def spring_damper(x_a, x_b, q_a, q_b, v_a, v_b, w_a, w_b, k, c, L, p_a, p_b, c_a, c_b, still):
+    r_a, r_b, d, z = stretch(x_a, x_b, q_a, q_b + still, v_a, v_b, w_a, w_b, p_a - c_a, p_b - c_b)
     F = spring_force(d, z, k, c, L)
     return join(F, moment(r_a, F)), join(-F, -moment(r_b, F))
 
 
 @spring_damper.adjoint
 def adj_spring_damper(
-    x_a, x_b, q_a, q_b, v_a, v_b, w_a, w_b, k, c, L, c_a, c_b, anchor_a, anchor_b, still, adj_wrench_a, adj_wrench_b
+    x_a, x_b, q_a, q_b, v_a, v_b, w_a, w_b, k, c, L, p_a, p_b, c_a, c_b, still, adj_wrench_a, adj_wrench_b
 ):
-    r_a, r_b, d, z = stretch(x_a, x_b, q_a, q_b + still, v_a, v_b, w_a, w_b, anchor_a - c_a, anchor_b - c_b)
+    r_a, r_b, d, z = stretch(x_a, x_b, q_a, q_b + still, v_a, v_b, w_a, w_b, p_a - c_a, p_b - c_b)
     F = spring_force(d, z, k, c, L)
     h_a, h_b = angular(adj_wrench_a), angular(adj_wrench_b)
     g = linear(adj_wrench_a) - linear(adj_wrench_b) + cross(h_a, r_a) - cross(h_b, r_b)
     adj_d, adj_z, adj_k, adj_c, adj_L = adj_spring_force(d, z, k, c, L, g)
     adj_ra = adj_cross(h_a, F) - adj_d - adj_cross(w_a, adj_z)
     adj_rb = adj_d + adj_cross(w_b, adj_z) - adj_cross(h_b, F)
-    adj_qa, adj_qb = adj_turn(q_a, moment(r_a, adj_ra)), adj_turn(q_b + still, moment(r_b, adj_rb))
+    adj_qa, adj_qb = adj_turn(q_a, moment(r_a, adj_ra)), adj_turn(q_b, moment(r_b, adj_rb))
     adj_wa, adj_wb = -moment(r_a, adj_z), moment(r_b, adj_z)
-    adj_ca, adj_cb = -matrix(q_a).transpose() @ adj_ra, -matrix(q_b + still).transpose() @ adj_rb
-    return -adj_d, adj_d, adj_qa, adj_qb, -adj_z, adj_z, adj_wa, adj_wb, adj_k, adj_c, adj_L, adj_ca, adj_cb
+    adj_pa, adj_pb = matrix(q_a).transpose() @ adj_ra, matrix(q_b + still).transpose() @ adj_rb
+    return (
+        -adj_d, adj_d, adj_qa, adj_qb, -adj_z, adj_z, adj_wa, adj_wb,
+        adj_k, adj_c, adj_L, adj_pa, adj_pb, -adj_pa, -adj_pb,
+    )  # fmt: skip
 
 
 @spring_damper.tangent
 def jvp_spring_damper(
-    x_a, x_b, q_a, q_b, v_a, v_b, w_a, w_b, k, c, L, c_a, c_b, anchor_a, anchor_b, still,
-    dx_a, dx_b, dq_a, dq_b, dv_a, dv_b, dw_a, dw_b, dk, dc, dL, dc_a, dc_b,
+    x_a, x_b, q_a, q_b, v_a, v_b, w_a, w_b, k, c, L, p_a, p_b, c_a, c_b, still,
+    dx_a, dx_b, dq_a, dq_b, dv_a, dv_b, dw_a, dw_b, dk, dc, dL, dp_a, dp_b, dc_a, dc_b,
 ):  # fmt: skip
-    r_a, r_b, d, z = stretch(x_a, x_b, q_a, q_b + still, v_a, v_b, w_a, w_b, anchor_a - c_a, anchor_b - c_b)
-    dr_a = cross(jvp_turn(q_a, dq_a), r_a) - matrix(q_a) @ dc_a
-    dr_b = cross(jvp_turn(q_b + still, dq_b), r_b) - matrix(q_b + still) @ dc_b
+    r_a, r_b, d, z = stretch(x_a, x_b, q_a, q_b + still, v_a, v_b, w_a, w_b, p_a - c_a, p_b - c_b)
+    dr_a = cross(jvp_turn(q_a, dq_a), r_a) + matrix(q_a) @ (dp_a - dc_a)
+    dr_b = cross(jvp_turn(q_b + still, dq_b), r_b) + matrix(q_b + still) @ (dp_b - dc_b)
     dd = dx_b + dr_b - dx_a - dr_a
     dz = dv_b + cross(dw_b, r_b) + cross(w_b, dr_b) - dv_a - cross(dw_a, r_a) - cross(w_a, dr_a)
     F, dF = spring_force(d, z, k, c, L), jvp_spring_force(d, z, k, c, L, dd, dz, dk, dc, dL)
@@ -79,8 +82,11 @@ SpringDamper = per_element(
         **{"w_a": ("angular_velocity", "springs_table.a"), "w_b": ("angular_velocity", "springs_table.b")},
         **{"c_a": ("centre_of_mass", "springs_table.a"), "c_b": ("centre_of_mass", "springs_table.b")},
     },
-    own={"k": "spring_stiffness", "c": "spring_damping", "L": "spring_length"},
-    of_model={p: f"springs_table.{p}" for p in ("anchor_a", "anchor_b", "still")},
+    own={
+        **{"k": "spring_stiffness", "c": "spring_damping", "L": "spring_length"},
+        **{"p_a": "spring_anchor_a", "p_b": "spring_anchor_b"},
+    },
+    of_model={"still": "springs_table.still"},
     results={"spring_wrench_a": "model.freedoms", "spring_wrench_b": "model.freedoms"},
 )
 """Wrenches [K, D] of all spring-dampers on their bodies a and b."""

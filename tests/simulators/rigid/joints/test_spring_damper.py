@@ -21,9 +21,11 @@ def spring_model(dim: int) -> RigidBodies:
     return bodies(dim, 2, springs=tuple([Spring(i, j, p[:dim], q[:dim]) for i, j, p, q in ends]))
 
 
-def centres(model: RigidBodies) -> Tensor:
-    """Return centres of mass off the origins."""
-    return leaf(model.bodies, model.dim, seed=9, low=-0.1, high=0.1)
+def held(model: RigidBodies, *, shifted: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the anchors of the model and centres of mass, off the origins unless they shall not be."""
+    table, far = model.springs_table, 0.1 if shifted else 0.0
+    anchors = [tensor(each, requires_grad=True) for each in (table.anchor_a, table.anchor_b)]
+    return anchors[0], anchors[1], leaf(model.bodies, model.dim, seed=9, low=-far, high=far)
 
 
 def sum_springs(model: RigidBodies, *inputs: Tensor) -> Tensor:
@@ -35,7 +37,7 @@ def sum_springs(model: RigidBodies, *inputs: Tensor) -> Tensor:
 @pytest.mark.parametrize("dim", [2, 3])
 def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
     model = spring_model(dim)
-    inputs = *state(model), *[leaf(3, seed=seed, low=0.5, high=2.0) for seed in range(3)], centres(model)
+    inputs = *state(model), *[leaf(3, seed=seed, low=0.5, high=2.0) for seed in range(3)], *held(model)
     gradcheck(lambda *x: sum_springs(model, *x), inputs, tolerance=1e-8)
 
 
@@ -44,7 +46,7 @@ def test_between_bodies_action_is_reaction(dim: int) -> None:
     """Forces, and torques about the origin, sum up to 0."""
     model = bodies(dim, 2, springs=spring_model(dim).springs[:2])
     at = state(model)
-    wrench = sum_springs(model, *at, *[leaf(2, seed=seed) for seed in range(3)], centres(model)).data
+    wrench = sum_springs(model, *at, *[leaf(2, seed=seed) for seed in range(3)], *held(model)).data
     assert abs(wrench).max() > 0.1
     size, torque = abs(wrench).max(), about_origin(at[0].data, wrench)
     assert_equal_but_for_rounding(wrench[:, :dim].sum(axis=0), np.zeros(dim), size=size)
@@ -55,7 +57,7 @@ def spring_wrench(position: Tensor, velocity: Tensor, *params: Tensor) -> Tensor
     """Return the wrench of a spring between an unrotated body and the world's origin."""
     model = bodies(2, 1, springs=(Spring(0, WORLD, (0.0, 0.0), (0.0, 0.0)),))
     nothing = tensor(np.zeros((1, 1)))
-    return sum_springs(model, position, nothing, velocity, nothing, *params, tensor(np.zeros((1, 2))))
+    return sum_springs(model, position, nothing, velocity, nothing, *params, *held(model, shifted=False))
 
 
 @pytest.mark.gpu
