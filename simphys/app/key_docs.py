@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from simphys.autograd.errors import InputError
@@ -117,7 +117,7 @@ def _kind(annotation: Any) -> str:
     if origin is typing.Literal:
         return " or ".join([f'"{part}"' if isinstance(part, str) else str(part) for part in parts])
     if origin is typing.Annotated:
-        return _kind(parts[0])
+        return "integer or text" if any([isinstance(part, WithJsonSchema) for part in parts]) else _kind(parts[0])
     if origin is list:
         return f"list of {_kind(parts[0])}"
     if origin is dict:

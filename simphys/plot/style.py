@@ -178,8 +178,7 @@ def unit_of(recording: Recording, path: str) -> str:
 
 def body_names(recording: Recording) -> BodyNames:
     """Name the bodies of a run."""
-    scene: dict[str, Any] = recording.scene
-    return name_bodies(scene.get("simulator", {}), scene.get("bodies") or ())
+    return name_bodies(recording.scene)
 
 
 def names_of_field(recording: Recording, field: str) -> BodyNames | None:
@@ -193,7 +192,7 @@ def names_of_field(recording: Recording, field: str) -> BodyNames | None:
 def piece_names(recording: Recording) -> tuple[str, ...]:
     """Name the pieces of material of a run of particles."""
     scene: dict[str, Any] = recording.scene
-    given = given_names(scene.get("bodies") or ()) or PIECES.get(str(scene.get("simulator", {}).get("name")), ())
+    given = given_names(scene) or PIECES.get(str(scene.get("simulator", {}).get("name")), ())
     return tuple(name or f"piece {place}" for place, name in enumerate(given))
 
 
