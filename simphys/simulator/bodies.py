@@ -44,6 +44,8 @@ class Bodies:
     """Piece of material of each body, [n], shown by colours in pictures; None for a single piece."""
     radius: npt.NDArray[Any] | None = None
     """Radius of each disc [n], for pictures to scale."""
+    box: tuple[float, ...] | None = None
+    """Length of each axis of the box that they move in, from the origin on: periodic, or inf for an open axis."""
     own: int
     """Number of the scene's own bodies, which losses depend on; they come first."""
     names: tuple[str | None, ...] = ()
@@ -66,6 +68,8 @@ class Bodies:
             rows.append(("pinned", f"{np.count_nonzero(self.pinned):,}"))
         if len(self.links):
             rows.append(("links", f"{len(self.links):,}"))
+        if self.box is not None:
+            rows.append(("box", " x ".join(["open" if length == np.inf else f"{length:.4g}" for length in self.box])))
         if self.radius is not None:
             low, high = (f"{bound(self.radius):.4g}" for bound in (np.min, np.max))
             rows.append(("radius", low if low == high else f"{low} to {high}"))
