@@ -64,7 +64,7 @@ def test_a_run_that_blows_up_reports_the_step_and_a_stable_dt_and_is_recorded(sc
     result = simphys("run", scene)
     assert (result.exit_code, result.stdout) == (2, "")
     told = re.match(
-        r"simulation: the motion must stay finite; found a blow-up at step (\d+) \(t = \S+ s\), first in "
+        r"simulation: the motion must stay finite; found a blow-up at step (\d+) \(t = \S+\), first in "
         r"\w+\[0, \d\] = \S+\. Lower time.dt below 0.141 s, .* `simphys plot runs/scene` draws it.\n$",
         result.stderr,
     )
@@ -118,7 +118,7 @@ def test_a_fit_that_ends_beyond_the_stability_limit_is_no_success(scene: Path) -
     result = simphys("optimize", scene)
     assert result.exit_code == 1
     assert "failed: the fit leads to values without a sound motion." in result.stdout
-    assert "the largest stable time step of this scene is 0.04472 s" in result.stdout
+    assert "the largest stable time step of this scene is 0.04472;" in result.stdout
     assert Recording("runs/scene")["unknowns/value"] == pytest.approx(stiffness)
     assert Recording("runs/scene").attrs("unknowns")["status"] == "failed"
 

@@ -77,7 +77,7 @@ def test_all_given_values_arrive() -> None:
         (
             {"geometry": {"position": [[0.5, 0.5], [0.5, 0.65]]}},
             "geometry.position.1",
-            "balls 0 and 1, which overlap by 0.05 m",
+            "balls 0 and 1, which overlap by 0.05:",
         ),
         (
             {"geometry": {"position": [[0.5, 0.5], [1.95, 0.5]]}},
@@ -139,7 +139,7 @@ def test_an_unknown_start_that_overlaps_is_reported_before_the_search() -> None:
     unknown = {"place": {"parameter": "position", "entries": [0], "start": [1.0, 0.4]}}
     scene = build_scene(from_dict(sections(unknowns=unknown, **term())))
     objective = scene.objective()
-    with pytest.raises(InputError, match=r"balls 0 and 1, which overlap by 0.05 m"):
+    with pytest.raises(InputError, match=r"balls 0 and 1, which overlap by 0.05:"):
         objective.scene_at(objective.start).require_stable()
     with pytest.raises(InputError, match="ball 0 at"):
         objective.scene_at(np.array([-0.2, 0.4])).require_stable()

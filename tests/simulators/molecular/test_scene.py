@@ -78,7 +78,7 @@ def test_ions_of_rock_salt_alternate() -> None:
 
 def test_the_stiffest_bond_limits_the_step() -> None:
     stiff = {"bonds": {"atoms": [[0, 1], [1, 2]], "stiffness": 1e6}}
-    with pytest.raises(InputError, match=r"is 0\.001414 s, by the force between atoms 0 and 1"):
+    with pytest.raises(InputError, match=r"is 0\.001414, by the force between atoms 0 and 1"):
         build_scene(from_dict(molecule() | stiff))
 
 

@@ -39,7 +39,7 @@ def test_shapes_are_those_of_the_fields() -> None:
 def test_a_chain_that_blows_up_names_the_fastest() -> None:
     """Strong damping decays at the rate c / (m l^2) = 1e3 /s, too fast for steps of 0.1 s."""
     model, params, state = chain(1, dt=0.1, length=1.0, mass=1.0, centre=1.0, inertia=0.0, damping=1e3, rate=1.0)
-    with pytest.raises(BlowUp, match=r"fastest.*dt is 0\.1 s"):
+    with pytest.raises(BlowUp, match=r"fastest.*dt is 0\.1\."):
         rollout(model, params, state, steps=200)
     assert "decay by damping has a rate of 1e+03 /s" in model.advice(params.arrays(), state.arrays())
 

@@ -88,7 +88,7 @@ def test_the_limit_of_the_second_order_is_courants() -> None:
 def test_a_blow_up_names_the_stability_limit() -> None:
     model = Wave((10,), 0.1, 0.2, boundaries=("periodic",) * 2)
     params, state = still(model, height=(-1.0) ** np.arange(10))
-    with pytest.raises(BlowUp, match=r"Lower time\.dt below 0\.1 s, .* by the largest speed, 1 m/s"):
+    with pytest.raises(BlowUp, match=r"Lower time\.dt below 0\.1, .* by the largest speed, 1,"):
         rollout(model, params, state, steps=3000)
 
 

@@ -139,7 +139,7 @@ def test_each_shot_may_have_its_own_amplitudes_and_velocities() -> None:
         ({"grid": {"cells": [10**30, 12]}}, "grid.cells.0: must be at most 2147483647; found"),
         ({"grid": {"cells": [2**31 - 1, 2**31 - 1]}}, "grid.cells: what it counts must fit into the free memory, "),
         ({"grid": {"layer": 13}}, "grid.cells.0: must be at least 15, as its layers and their differences take 15"),
-        ({"grid": {"layer_frequency": None}}, "grid.layer_frequency: absorbing layers need a frequency [Hz]; found"),
+        ({"grid": {"layer_frequency": None}}, "grid.layer_frequency: absorbing layers need a frequency; found"),
         ({"grid": {"boundaries": {"z-": "free"}}}, "grid.boundaries.z-: must be a side of a 2-D grid; found"),
         ({"grid": {"boundaries": {"y+": "periodic"}}}, "grid.boundaries: opposite sides are periodic together; found"),
         ({"control": None}, "sources: sources need a control; found no [control] section. Add a section"),

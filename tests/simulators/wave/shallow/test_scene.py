@@ -92,7 +92,7 @@ def test_a_depth_above_the_water_is_reported(tmp_path: Path) -> None:
 
 def test_a_trough_without_water_is_reported() -> None:
     state = {"elevation": [{"centre": [0.25, 0.75], "radius": 0.1, "height": -0.5}]}
-    with pytest.raises(InputError, match=r"every cell has water.* found -0\.1 m in cell \[0, 1\]"):
+    with pytest.raises(InputError, match=r"every cell has water.* found -0\.1 in cell \[0, 1\]"):
         build_scene(from_dict(sections(state=state)))
 
 
