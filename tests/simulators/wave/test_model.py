@@ -102,5 +102,5 @@ def test_a_speed_that_is_not_positive_is_refused_and_a_search_goes_on(speed: flo
     """The gradient by the start of a cell without waves is one divided by 0 in the fused steps."""
     model = Wave((6,), 0.1, 0.02)
     params, state = still(model, speed=[1.0, 1.0, speed, 1.0, 1.0, 1.0])
-    with pytest.raises(UnphysicalValue, match=rf"Wave: speed: .*found speed\[2\] = {speed:g} m/s"):
+    with pytest.raises(UnphysicalValue, match=rf"Wave: speed: .*found speed\[2\] = {speed:g}"):
         rollout(model, params, state, steps=1)

@@ -97,7 +97,7 @@ def test_a_trough_without_water_is_reported() -> None:
 
 
 def test_a_time_step_beyond_the_largest_one_is_reported() -> None:
-    with pytest.raises(InputError, match=r"the largest stable time step of this scene is 0\.15\d+ s"):
+    with pytest.raises(InputError, match=r"the largest stable time step of this scene is 0\.15\d+,"):
         build_scene(from_dict(sections(time={"dt": 0.2, "steps": 5})))
 
 
