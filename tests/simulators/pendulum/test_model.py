@@ -67,7 +67,7 @@ def test_an_unphysical_pendulum_is_reported_and_a_search_goes_on(name: str, valu
     for mode in ("fused", "nested"):
         with pytest.raises(UnphysicalValue, match=rf"{name}: positive and finite; found {name}\[1\] = {value:g}\."):
             rollout(model, params.replace(**{name: tensor([1.0, value])}), state, steps=1, mode=mode)
-        with pytest.raises(UnphysicalValue, match=rf"{name}: positive and finite; found {name} = {value:g} {unit}"):
+        with pytest.raises(UnphysicalValue, match=rf"{name}: positive and finite; found {name} = {value:g}\."):
             rollout(other, its.replace(**{name: tensor(value)}), start, steps=1, mode=mode)
 
 
