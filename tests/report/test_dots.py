@@ -9,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from simphys.plot import style
+from simphys.plot.fit.measurement import _draw_band
 from simphys.report.dots import draw_strokes
 from simphys.report.pictures import LARGEST_SVG, make_picture
 
@@ -18,7 +19,9 @@ def samples(count: int) -> Figure:
     values = np.sin(time) + 0.05 * np.random.default_rng(0).standard_normal(count)
     with style.style():
         figure = Figure(figsize=(9, 4))
-        style.draw_samples(figure.subplots(), time, values, color=style.COLORS[0], label="measured")
+        axes = figure.subplots()
+        _draw_band(axes, time, np.full(count, 0.05), color="#CFCFCF", label="noise")
+        style.draw_samples(axes, time, values, color=style.COLORS[0], label="measured")
     return figure
 
 
