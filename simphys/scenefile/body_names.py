@@ -21,6 +21,8 @@ WORDS = {
 """Word for a body of each simulator; others have nodes, and so has a spherical pendulum."""
 PIECES = {"sph": ("fluid", "wall")}
 """Names of the pieces of material of simulators whose scenes do not name them."""
+FIELDS_OF_BODIES = {"body": ("orientation", "angular_velocity"), "link": ("angle", "rate")}
+"""Fields with an entry for each body, besides positions and velocities, by the word for a body."""
 NAMING = {"rigid": "[[bodies]] name", "mass_spring": "geometry.names"}
 """Keys by which scenes of a simulator name single bodies."""
 _CHANNEL = ("observations", "channels", EACH)

@@ -59,7 +59,7 @@ class Bodies:
 
     def _title(self) -> str:
         count = len(self.pinned)
-        return f"Bodies: {count:,}" + (f", of which {self.own:,} are the scene's own" if self.own != count else "")
+        return f"Bodies: {count:,}" + (f", {self.own:,} of them the scene's own" if self.own != count else "")
 
     def _rows(self) -> list[tuple[str, str]]:
         """Describe what there is: pinned bodies, links, radii, and the names with the bodies that they stand for."""
