@@ -76,7 +76,7 @@ class Dense(Pattern):
             found = f"{list(W.shape)}, {list(b.shape)}, {list(x.shape)}"
             raise InputError(self.source, constraint, found, "Correct the shapes.")
         units = Domain(f"{W.name}_rows", W.shape[0])
-        views = {"W": W.view or entries(W), "b": b.view or View(units, ()), "x": x.view or entries(x)}
+        views = {"W": _numbers(W, entries(W)), "b": _numbers(b, View(units, ())), "x": _numbers(x, entries(x))}
         made = Value(next(iter(self.results)), b.shape, "local", View(units, ()))
         return Op(self, inputs, units, views, (made,))
 
@@ -201,6 +201,11 @@ def _values(op: Op) -> tuple[Value, Value, Value]:
     W, b, x = op.inputs.values()
     assert isinstance(W, Value) and isinstance(b, Value) and isinstance(x, Value), "checked when applied"
     return W, b, x
+
+
+def _numbers(value: Value, otherwise: View) -> View:
+    """View of an array by its numbers; a step whose other sub-steps take it as a vector is not generated."""
+    return value.view if value.view is not None and not value.view.element else otherwise
 
 
 def _set(site: Site, slot: Slot, index: str, expression: str) -> None:
