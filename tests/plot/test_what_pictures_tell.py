@@ -169,3 +169,14 @@ def test_the_periodic_box_of_molecules_is_drawn() -> None:
 def test_nodes_without_a_box_have_none() -> None:
     motion = run("charges/find_charges", "time.steps=4")
     assert find_box(motion) is None and not boxes(plot.trajectory(motion).axes[0])
+
+
+def test_a_field_that_is_nowhere_has_no_picture(tmp_path: Path) -> None:
+    """A flow without smoke shows its velocity alone, in the folder, in a report's pictures, and in the replay."""
+    motion = run("smoke/cavity", "time.steps=4", "output.every=2", "state.smoke=[]")
+    assert {path.name for path in plot.all_figures(motion, tmp_path)} >= {"snapshots_velocity.png"}
+    assert not list(tmp_path.glob("*smoke*"))
+    assert [name for name, _ in plot.draw_figures(motion, [], None) if "smoke" in name] == []
+    assert not any("smoke" in str(layer["name"]) for layer in make_replay(motion)["layers"])
+    lit = run("smoke/drag", "time.steps=4", "output.every=2")
+    assert "snapshots_smoke" in [name for name, _ in plot.draw_figures(lit, [], None)]
