@@ -12,8 +12,6 @@ from pathlib import Path
 
 from simphys.app.key_docs import KeyDoc, list_keys
 
-LARGEST = 2**31 - 1
-"""Largest integer of an index, which is no bound to speak of."""
 KEY = r"[a-z_]+(, [a-z_]+)*( \[[^\]]*\])?: "
 """Begin of a line that describes a key."""
 PAGE = Path(__file__).with_name("scene_files.md")
@@ -51,8 +49,7 @@ def describe(docs: Sequence[KeyDoc]) -> Iterator[str]:
             yield f"\n### `{parent}`" + "".join(f", kind {kind}" for kind in kinds)
         yield f"\n{_in_markdown(text)}\n\n| key | unit | value | default | bounds |\n| --- | --- | --- | --- | --- |"
         for doc in keys:
-            bounds = doc.bounds.replace(f", <= {LARGEST}", "")
-            cells = (f"`{doc.path.rpartition('.')[2]}`", doc.unit or "—", doc.kind, doc.default, bounds)
+            cells = (f"`{doc.path.rpartition('.')[2]}`", doc.unit or "—", doc.kind, doc.default, doc.bounds)
             yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

@@ -12,7 +12,7 @@ import inspect
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from typing import Any
 
@@ -49,11 +49,9 @@ def load(name: str) -> Any:
         os.environ.setdefault(variable, "0")
     for variable in ("TI_LOG_LEVEL", "QD_LOG_LEVEL"):
         os.environ.setdefault(variable, "error")
-    if name == "quadrants" and os.environ.setdefault("QD_ENABLE_TORCH", "0") == "0":
-        with _hidden("torch"):
-            module: Any = importlib.import_module(name)
-    else:
-        module = importlib.import_module(name)
+    without_torch = name == "quadrants" and os.environ.setdefault("QD_ENABLE_TORCH", "0") == "0"
+    with _hidden("pip"), _hidden("torch") if without_torch else nullcontext():
+        module: Any = importlib.import_module(name)
     module.set_logging_level(module.ERROR)
     # A compiler inspects the frame around each decorated function. At the top of a module that is a frame of importlib,
     # which is no file, so that `inspect` looks for it among all modules each time.
@@ -63,7 +61,11 @@ def load(name: str) -> Any:
 
 @contextmanager
 def _hidden(package: str) -> Iterator[None]:
-    """Hide a package that was not imported yet: Quadrants imports PyTorch for seconds, to hand arrays over to it."""
+    """Hide a package that was not imported yet.
+
+    Quadrants imports PyTorch for seconds, to hand arrays over to it. Compilers ask pip how old it is, and once pip was
+    imported, setuptools, and by it torch.compile, cannot be imported under Python 3.11.
+    """
     if package in sys.modules:
         yield
         return

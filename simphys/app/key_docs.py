@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from simphys.autograd.errors import InputError
-from simphys.scenefile.section import Problem
+from simphys.scenefile.section import LARGEST, Problem
 from simphys.scenefile.simulators import find_config, known_names
 from simphys.scenefile.validate import did_you_mean
 
@@ -117,7 +117,7 @@ def _kind(annotation: Any) -> str:
     if origin is typing.Literal:
         return " or ".join([f'"{part}"' if isinstance(part, str) else str(part) for part in parts])
     if origin is typing.Annotated:
-        return _kind(parts[0])
+        return "integer or text" if any([isinstance(part, WithJsonSchema) for part in parts]) else _kind(parts[0])
     if origin is list:
         return f"list of {_kind(parts[0])}"
     if origin is dict:
@@ -142,7 +142,8 @@ def _bounds(field: FieldInfo) -> str:
     for each in [*field.metadata, *_metadata(field.annotation)]:
         limits = each.metadata if isinstance(each, FieldInfo) else [each]
         for limit in limits:
-            found += [f"{sign} {getattr(limit, name)}" for name, sign in BOUNDS.items() if hasattr(limit, name)]
+            limits_of = {sign: getattr(limit, name) for name, sign in BOUNDS.items() if hasattr(limit, name)}
+            found += [f"{sign} {bound}" for sign, bound in limits_of.items() if bound != LARGEST]
     return ", ".join(dict.fromkeys(found))
 
 

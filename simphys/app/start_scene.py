@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 from simphys.autograd.errors import InputError, StorageError
 from simphys.scenefile.simulators import SIMULATORS
@@ -14,22 +15,35 @@ from simphys.scenefile.validate import did_you_mean
 
 CHECKOUT = Path(__file__).resolve().parents[2] / "scenes"
 """The scenes that ship, in a checkout; an installed package has none."""
+ONE, POSITIVE = "tied = true                       # one number for all", 'transform = "log"                 # above 0'
+NOT_NEGATIVE, PART = "bounds = [0, inf]", "bounds = [0, 1]"
+
+
+class Example(NamedTuple):
+    """Fit that a new scene shows in comments: a parameter to identify, a field and a place to measure."""
+
+    parameter: str
+    field: str
+    place: str
+    about: tuple[str, ...]
+    """Keys of the unknown: values that are physical, and whether all entries of the parameter are one number."""
+
+
 EXAMPLES = {
-    "mass_spring": ("stiffness", "position", "node = 1, axis = 1"),
-    "charges": ("charge", "position", "node = 0, axis = 0"),
-    "billiards": ("restitution", "position", "node = 0, axis = 0"),
-    "heat": ("conductivity", "temperature", "node = [4, 6]"),
-    "molecular": ("epsilon", "position", "node = 0, axis = 0"),
-    "mpm": ("young_modulus", "position", "node = 0, axis = 1"),
-    "smoke": ("viscosity", "velocity", "node = [0, 3, 2]"),
-    "wave": ("speed", "height", "node = [50, 50]"),
-    "sph": ("viscosity", "depth", "node = 0"),
-    "elastic": ("vs", "vz", "node = [60, 0]"),
-    "shallow_water": ("friction", "elevation", "node = [14, 19]"),
-    "pendulum": ("damping", "angle", "node = 0"),
-    "rigid": ("restitution", "position", "node = 0, axis = 1"),
+    "mass_spring": Example("stiffness", "position", "node = 1, axis = 1", (ONE, NOT_NEGATIVE)),
+    "charges": Example("charge", "position", "node = 0, axis = 0", ("entries = [0]                    # charge 0",)),
+    "billiards": Example("restitution", "position", "node = 0, axis = 0", (PART,)),
+    "heat": Example("conductivity", "temperature", "node = [4, 6]", (ONE, POSITIVE)),
+    "molecular": Example("epsilon", "position", "node = 0, axis = 0", (POSITIVE,)),
+    "mpm": Example("young_modulus", "position", "node = 0, axis = 1", (ONE, POSITIVE)),
+    "smoke": Example("viscosity", "velocity", "node = [0, 3, 2]", (NOT_NEGATIVE,)),
+    "wave": Example("speed", "height", "node = [50, 50]", (ONE, POSITIVE)),
+    "sph": Example("viscosity", "depth", "node = 0", (NOT_NEGATIVE,)),
+    "elastic": Example("vs", "vz", "node = [60, 0]", (ONE, "bounds = [200, 690]               # below vp / 1.155")),
+    "shallow_water": Example("friction", "elevation", "node = [14, 19]", (NOT_NEGATIVE,)),
+    "pendulum": Example("damping", "angle", "node = 0", (ONE, NOT_NEGATIVE)),
+    "rigid": Example("restitution", "position", "node = 0, axis = 1", (PART,)),
 }
-"""For each simulator a parameter to identify, and a field and a place to measure."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +88,12 @@ def make_scene(name: str, simulator: str) -> Path:
     if path.exists():
         raise InputError(f"new scene {path}", "must be a new file", "a file with that name", "Choose another name.")
     home = files("simphys.app") / "starts"
-    parameter, field, place = EXAMPLES[simulator]
+    example = EXAMPLES[simulator]
+    about = "\n".join([f"# {line}" for line in example.about])
     ending = (home / "_common.toml").read_text(encoding="utf-8")
     head = f"# Simulate it by `simphys run {path}`; `simphys docs {simulator}` lists all keys."
     text = f'{head}\n\ntitle = "{path.stem}"\n\n' + (home / f"{simulator}.toml").read_text(encoding="utf-8")
-    text += ending.format(parameter=parameter, field=field, place=place, name=path.stem)
+    text += ending.format(**example._asdict() | {"about": about, "name": path.stem})
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

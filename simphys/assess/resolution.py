@@ -152,10 +152,11 @@ def _judge_waves(scene: Setup) -> Iterator[Criterion]:
         return
     cells, error = waves.cells_a_wavelength(highest), waves.speed_error(highest)
     found = f"{scene.name}: " * bool(scene.name)
-    found += f"{cells:.3g} cells in one of {highest:.3g} Hz, where the source has half of its power, "
-    found += f"at {waves.speed:.4g} m/s; "
+    frequency, speed = scene.units.frequency, scene.units.speed
+    found += f"{cells:.3g} cells in one of {highest:.3g} {frequency}, where the source has half of its power, "
+    found += f"at {waves.speed:.4g} {speed}; "
     if peak > 0:
-        found += f"{waves.cells_a_wavelength(peak):.3g} at its strongest, {peak:.3g} Hz; "
+        found += f"{waves.cells_a_wavelength(peak):.3g} at its strongest, {peak:.3g} {frequency}; "
     if error == -1:
         found += "the grid does not carry such waves"
     else:

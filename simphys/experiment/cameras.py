@@ -30,7 +30,7 @@ def see_pinhole(sensor: Any, position: Vector, axis: int) -> Tensor:
     rows = rotation(sensor.camera_rotation, 3)
     depth = _dot(rows[2], away)
     if not (depth.data > 0).all():
-        found = f"{float(depth.data.min()):.3g} m along its axis z"
+        found = f"{float(depth.data.min()):.3g} along its axis z"
         remedy = "Turn the camera (observations.camera.rotation), move it (position), or bound these unknowns."
         raise UnphysicalValue("observations.camera", "must look at what its pixels show", found, remedy)
     seen: Tensor = _dot(rows[axis], away) / depth

@@ -55,7 +55,7 @@ def gaussian(frequency: float, dt: float, samples: int) -> Array:
     Errors: InputError for a frequency of which not one period is in so many samples.
     """
     if frequency * dt * samples < 1:
-        found = f"{frequency:g} Hz in {dt * samples:g} s"
+        found = f"a period of {1 / frequency:g} in a measurement of {dt * samples:g}"
         remedy = "Begin with a higher frequency."
         raise InputError("loss.lowpass", "a period of each frequency fits into the measurement", found, remedy)
     spread = math.sqrt(math.log(2)) / (2 * math.pi * frequency * dt)

@@ -108,7 +108,7 @@ def _read_times(table: Table, column: int | str, part: Part) -> np.ndarray:
         who = f"{table.place(row)}, {name}"
         raise InputError(who, "every sample must have a time", "none", "Remove this sample or fill in its time.")
     if times[0] < 0:
-        remedy = "Times count in seconds from the state at the start, at 0: set observations.window = [FIRST, LAST]."
+        remedy = "Times count from the state at the start, at 0: set observations.window = [FIRST, LAST]."
         raise InputError(f"{table.place(0)}, {name}", "times must not be negative", f"{times[0]:g}", remedy)
     for row in np.flatnonzero(np.diff(times) <= 0)[:1]:
         found = f"{times[row + 1]!s} after {times[row]!s}"

@@ -117,7 +117,7 @@ def read_field_observations(
         times = times[rows]
         values, weights = (np.take(each, rows, len(lead) - 1) for each in (values, weights))
     if times[0] < 0:
-        remedy = "Times count in seconds from the state at the start, at 0: set observations.window = [FIRST, LAST]."
+        remedy = "Times count from the state at the start, at 0: set observations.window = [FIRST, LAST]."
         raise InputError(f"{who}, time", "times must not be negative", f"{times[0]:g}", remedy)
     if dt is not None:
         require_near_start(times, dt, f"{who}, time")

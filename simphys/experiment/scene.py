@@ -177,7 +177,7 @@ def _build_one(config: Any) -> Scene:
 def _measurement(config: Any, model: Any, members: int | None) -> Measurement:
     """Read the measurement of a section. Errors: InputError for files that cannot be read or do not fit."""
     given, shapes = config.observations, model.state_shapes()
-    names = name_bodies(config.simulator, getattr(config, "bodies", ()))
+    names = name_bodies(config)
     if given.field is not None:
         field = read_field_observations(
             given.file,

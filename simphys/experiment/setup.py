@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import Tensor
-from simphys.scenefile.body_names import given_names
+from simphys.scenefile.body_names import given_names, name_bodies
 from simphys.simulator import Record, Units
 from simphys.simulator.bodies import Bodies
 from simphys.simulator.grids import Grid
@@ -102,7 +102,12 @@ class Setup:
     def bodies(self) -> Bodies | None:
         """The bodies of the state, if it consists of some."""
         found: Bodies | None = self.model.describe_bodies(self.params.arrays())
-        return found and replace(found, names=given_names(getattr(self.config, "bodies", ())))
+        if found is None:
+            return None
+        names = given_names(self.config) or found.names
+        if name_bodies(self.config).given:  # names of bodies rather than of pieces of material
+            names += (None,) * (len(found.pinned) - len(names))
+        return replace(found, names=names)
 
     @property
     def grid(self) -> Grid | None:

@@ -39,7 +39,7 @@ class Stage:
         """Describe the stage for a message."""
         if self.lowpass is None:
             return f"{self.horizon:.3g} of the horizon"
-        return "all frequencies" if math.isinf(self.lowpass) else f"up to {self.lowpass:g} Hz"
+        return "all frequencies" if math.isinf(self.lowpass) else f"up to a frequency of {self.lowpass:g}"
 
 
 @runtime_checkable

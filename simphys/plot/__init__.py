@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from simphys.autograd.errors import InputError, StorageError
 from simphys.plot.fields.field_animation import draw_field, field_animation
-from simphys.plot.fields.grids import list_state_fields, read_grid
+from simphys.plot.fields.grids import list_shown_fields, list_state_fields, read_grid
 from simphys.plot.fields.snapshots import snapshots
 from simphys.plot.fields.state import fields
 from simphys.plot.fit.adjoint import adjoint
@@ -198,7 +198,7 @@ def _list_figures(recording: Recording) -> Iterator[tuple[str, Callable[..., Fig
     for label in list_unknown_fields(recording):
         yield f"medium_{label}", partial(medium, unknown=label)
     adjoints = list_state_fields(recording, "adjoint")
-    for name in list_state_fields(recording):
+    for name in list_shown_fields(recording):
         yield f"snapshots_{name}", partial(snapshots, field=name)
         if name in adjoints:
             yield f"adjoint_{name}", partial(adjoint_fields, field=name)
@@ -220,7 +220,7 @@ def _figures_of_fields(recording: Recording, folder: Path) -> list[Path]:
     if "grid" not in recording:
         return []
     paths = []
-    fields_along_time, adjoints = list_state_fields(recording), list_state_fields(recording, "adjoint")
+    fields_along_time, adjoints = list_shown_fields(recording), list_state_fields(recording, "adjoint")
     unknowns = list_unknown_fields(recording)
     for name in {*read_grid(recording, "").fields, *unknowns}:
         for path in (*(folder / f"{kind}_{name}.png" for kind in _OF_FIELDS), *_films(folder, name)):

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from simphys.autograd.errors import InputError, StorageError
 from simphys.record import Recording
-from simphys.scenefile.body_names import PIECES, BodyNames, given_names, name_bodies
+from simphys.scenefile.body_names import FIELDS_OF_BODIES, PIECES, BodyNames, given_names, name_bodies
 from simphys.simulator import SI, Units
 
 WIDTH = 9.0
@@ -29,8 +29,6 @@ AXIS_NAMES = "xyz"
 BODIES = "particles/nodes"
 POSITION, VELOCITY, PINNED = f"{BODIES}/position", f"{BODIES}/velocity", f"{BODIES}/pinned"
 FIELDS = "fields"
-FIELDS_OF_BODIES = {"body": ("orientation", "angular_velocity"), "link": ("angle", "rate")}
-"""Fields with an entry for each body, besides positions and velocities, by the word for a body."""
 MANY_ENTRIES = 4  # of a legend in one line
 DOT_SIZES = (3.2, 4.5)
 """Smallest and largest diameter of the dot of a sample [points]."""
@@ -178,8 +176,7 @@ def unit_of(recording: Recording, path: str) -> str:
 
 def body_names(recording: Recording) -> BodyNames:
     """Name the bodies of a run."""
-    scene: dict[str, Any] = recording.scene
-    return name_bodies(scene.get("simulator", {}), scene.get("bodies") or ())
+    return name_bodies(recording.scene)
 
 
 def names_of_field(recording: Recording, field: str) -> BodyNames | None:
@@ -193,7 +190,7 @@ def names_of_field(recording: Recording, field: str) -> BodyNames | None:
 def piece_names(recording: Recording) -> tuple[str, ...]:
     """Name the pieces of material of a run of particles."""
     scene: dict[str, Any] = recording.scene
-    given = given_names(scene.get("bodies") or ()) or PIECES.get(str(scene.get("simulator", {}).get("name")), ())
+    given = given_names(scene) or PIECES.get(str(scene.get("simulator", {}).get("name")), ())
     return tuple(name or f"piece {place}" for place, name in enumerate(given))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from simphys.plot import style
-from simphys.plot.fields.grids import Frames, choose_quantity, field_frames, list_state_fields, read_grid
+from simphys.plot.fields.grids import Frames, choose_quantity, field_frames, list_shown_fields, read_grid
 from simphys.record import Recording
 from simphys.report.packing import pack
 
@@ -23,7 +23,7 @@ def replay_grid(
 ) -> dict[str, Any]:
     """Replay the fields of a run on its grid. Errors: NotRecorded."""
     grid = read_grid(recording, "replay")  # NotRecorded for a run without a grid
-    names = list_state_fields(recording)
+    names = list_shown_fields(recording)
     names = sorted(names, key=lambda name: choose_quantity(recording, grid, name, "replay").kind != "number")[:FIELDS]
     if not names:
         raise style.NotRecorded("replay of fields", "needs a field on a grid", "none", "See the other pictures.")

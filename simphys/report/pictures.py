@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from simphys import plot
 from simphys.record import Recording
+from simphys.report.dots import join_dots
 
 LARGEST_SVG = 350_000
 """Largest size of an SVG [characters]; a larger one becomes a PNG."""
@@ -105,12 +106,10 @@ def _draw(
 
 
 def make_picture(name: str, figure: Figure, caption: str) -> Picture:
-    """Make a picture for a page of a figure: SVG, in which many dots are an image, or PNG where that is too large."""
+    """Make a picture for a page of a figure: SVG, in which very many dots are joined, or PNG where it is too large."""
     svg = to_svg(figure, name)
-    if len(svg) > LARGEST_SVG:  # dots as an image: lines and text have the page's colours still
-        for line in (line for axes in figure.axes for line in axes.lines if line.get_linestyle() == "None"):
-            line.set_rasterized(True)
-        svg = to_svg(figure, name)
+    if len(svg) > LARGEST_SVG:
+        svg = join_dots(svg)
     if len(svg) <= LARGEST_SVG:
         return Picture(name, caption, describe(figure, caption), svg=svg)
     return Picture(name, caption, describe(figure, caption), png=to_png(figure))

@@ -12,7 +12,7 @@ from simphys.plot import style
 from simphys.plot.motion.discs import RADIUS, read_targets
 from simphys.plot.motion.recorded import Motion
 from simphys.plot.motion.rigid import ORIENTATION, list_bodies
-from simphys.plot.motion.surroundings import find_ground, hull, read_surroundings, surface
+from simphys.plot.motion.surroundings import find_box, find_ground, hull, read_surroundings, surface
 from simphys.record import Recording
 from simphys.report.packing import pack
 
@@ -135,11 +135,17 @@ def surroundings(
         low, high = low - most, high + most
     if (plane := find_ground(scene, motion.dim)) is not None:
         layers.append(_ground(plane, low, high))
-    if motion.dim > 1 and "grid" in scene and "margin" in scene["grid"]:
+    if motion.dim > 1 and (("grid" in scene and "margin" in scene["grid"]) or find_box(recording) is not None):
         around = read_surroundings(recording, motion.time[frames])
         low, high = _add_colliders(layers, around, low, high)
         if around.walls is not None:
-            layers.append({"kind": "box", "name": "walls", "points": np.round(around.walls, 6).tolist()})
+            layers.append(
+                {
+                    "kind": "box",
+                    "name": "periodic box" if around.is_periodic else "walls",
+                    "points": np.round(around.walls, 6).tolist(),
+                }
+            )
             if np.prod(np.ptp(around.walls, axis=0)) < ROOMY * np.prod(np.maximum(high - low, 1e-9)):
                 low, high = np.minimum(low, around.walls[0]), np.maximum(high, around.walls[1])
     return layers, low, high

@@ -50,9 +50,9 @@ def require_stable_step(model: Model, params: Any, state: Any) -> None:
     if found < model.dt:
         sought = not limit.systems or model.dt <= FAR * found
         what = "the largest stable time step of this scene is" if sought else "a stable time step of this scene is"
-        constraint = f"{what} {found:.4g} s{limit.by}"
+        constraint = f"{what} {found:.4g}{limit.by}"
         remedy = f"Set time.dt to {0.9 * found:.2g} or less{limit.instead}."
-        raise InputError("time.dt", constraint, f"{model.dt:g} s", remedy)
+        raise InputError("time.dt", constraint, f"{model.dt:g}", remedy)
 
 
 def advise_step(model: Model, params: Arrays, states: dict[str, Arrays], control: Array | None) -> str:
@@ -65,7 +65,7 @@ def advise_step(model: Model, params: Arrays, states: dict[str, Arrays], control
         state = model.State(**{field: tensor(np.array(value)) for field, value in values.items()})
         found, limit = _find_least(model, params, state, control, trust=False)
         if 0 < found < model.dt:
-            return f"Lower time.dt below {found:.3g} s, the largest stable step {name}{limit.by}{limit.instead}."
+            return f"Lower time.dt below {found:.3g}, the largest stable step {name}{limit.by}{limit.instead}."
     return ""
 
 

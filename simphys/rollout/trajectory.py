@@ -99,7 +99,7 @@ class BlowUp(InputError, ArithmeticError):
         """Index in the field; with a batch, its first entry is the batch member."""
         self.value = value
         where = f"{field}[{', '.join(map(str, element))}]"
-        found = f"a blow-up at step {step} (t = {time:g} s), first in {where} = {value:g}"
+        found = f"a blow-up at step {step} (t = {time:g}), first in {where} = {value:g}"
         self._cause: str | Callable[[], str] = ""
         super().__init__("rollout", "the motion must stay finite", found, "")
         self._cause = cause

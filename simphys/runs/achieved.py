@@ -133,6 +133,6 @@ def _label(scene: Scene, term: Any) -> str:
     field = f"{term.field} {'xyz'[term.axis]}" if term.axis is not None and vectors else term.field
     chosen = [] if term.nodes is None or isinstance(term.nodes, Range) else list(term.nodes)
     if len(chosen) == 1 and (vectors or term.field == "orientation"):
-        names = name_bodies(scene.config.simulator, getattr(scene.config, "bodies", ()))
+        names = name_bodies(scene.config)
         field = f"{field} of {names.of(chosen[0])}"
     return f"{'mean ' if term.kind == 'final_mean' else ''}{field} {when}"

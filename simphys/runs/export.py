@@ -13,6 +13,7 @@ import numpy as np
 
 from simphys.autograd.errors import InputError, StorageError
 from simphys.record import Recording, damage_as_errors, list_parts, name_group
+from simphys.runs.column_heads import head_columns
 from simphys.runs.to_xarray import write_xarray
 
 FORMATS = ("vtkhdf", "csv", "npz", "xarray")
@@ -126,15 +127,10 @@ def _write_csv(recording: Recording, folder: Path, *, damage: list[StorageError]
             continue
         if len(values) != len(time) or values.dtype.kind not in "iuf":
             continue
-        unit = recording.attrs(path).get("unit", "")
-        heads = [
-            f"{name}{list(index) if index else ''}{f' [{unit}]' if unit else ''}"
-            for index in np.ndindex(values.shape[1:])
-        ]
         paths.append(folder / f"{(group if name == 'value' else path).replace('/', '_')}.csv")
         with paths[-1].open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow([f"time [{recording.units.time}]", *heads])
+            writer.writerow([f"time [{recording.units.time}]", *head_columns(recording, path)])
             writer.writerows(np.column_stack([time, values.reshape(len(time), -1)]).tolist())
     return paths
 

@@ -99,6 +99,13 @@ def record_trajectory(scene: Scene, trajectory: Trajectory) -> Recording:
     return recorder.recording
 
 
+def _write_box(recorder: AnyRecorder, box: tuple[float, ...]) -> None:
+    """Record which axes are periodic, as H5MD has it, and the lengths of all if one is: inf for an open one."""
+    kinds = ["none" if length == np.inf else "periodic" for length in box]
+    edges: dict[str, Any] = {"edges": np.array(box)} if "periodic" in kinds else {}
+    recorder.write("particles/nodes/box", attrs={"dimension": len(box), "boundary": kinds}, **edges)
+
+
 class _Motion:
     """The part of a motion that is recorded so far."""
 
@@ -130,8 +137,7 @@ class _Motion:
         write_grid(recorder, scene)
         write_values(recorder, scene)
         if (bodies := scene.bodies) is not None and scene.members is None:
-            dim = scene.state.position.shape[1]
-            recorder.write("particles/nodes/box", attrs={"dimension": dim, "boundary": ["none"] * dim})
+            _write_box(recorder, bodies.box or (np.inf,) * scene.state.position.shape[1])
             optional = {"group": bodies.group, "radius": bodies.radius}
             pieces: dict[str, Any] = {name: values for name, values in optional.items() if values is not None}
             recorder.write("particles/nodes", springs=bodies.links, pinned=bodies.pinned, **pieces)

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 from pydantic_core import PydanticCustomError
 
 from simphys.files.selection import Part
-from simphys.scenefile.section import Count, Index, NonNegative, Positive, Range, Section
+from simphys.scenefile.section import Body, Count, Index, NonNegative, Positive, Range, Section
 
 Numbers = list[float | list[float]]
 """A vector, or the rows of a matrix."""
@@ -154,7 +154,8 @@ class ChannelSection(Section):
     other, and judges whether the misfit is noise. relative [1]: noise that grows with the value: its variance is
     sigma^2 + (relative * value)^2.
 
-    `node` is a node's index, or the indices of a point of a grid; `axis` counts where a field has components there.
+    `node` is a node's index, or the name that the scene gives it, or the indices of a point of a grid; `axis` counts
+    where a field has components there.
     kind: what is seen of a node: a "component"; its "difference" from that of the node `to`, or the "sum" of both;
     the "distance" to the node `to` or to a `point` [m], by default the origin (of a velocity: the speed); the "angle"
     of that way in the plane [rad]; or a "pixel" of observations.camera, of axis 0 or 1. Besides fields of the
@@ -169,11 +170,11 @@ class ChannelSection(Section):
 
     column: Column
     field: str
-    node: Index | list[Index] = []
+    node: Body | list[Index] = []
     axis: Index = 0
     place: list[float] | None = None
     kind: Literal["component", "difference", "sum", "distance", "angle", "pixel"] = "component"
-    to: Index | None = None
+    to: Body | None = None
     point: list[float] | None = None
     gain: float = 1.0
     offset: float = 0.0

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd.errors import InputError
+from simphys.scenefile.body_names import NAMED, replace_names
 from simphys.scenefile.checks import check_against_fields, check_sections
 from simphys.scenefile.errors import ConfigError, Where, config_error, shown
 from simphys.scenefile.experiments import MERGED, complete_experiments
@@ -252,8 +253,9 @@ def _validated(data: dict[str, Any], where: Where) -> Config:
         problems = [problem for problem in problems if problem.key[0] != "simulator"]
         raise config_error([model, *problems], where)
 
-    data = complete_experiments(data)
+    data, unnamed = replace_names(complete_experiments(data), (*NAMED, *model.NAMED))
     sections, problems = validate_sections(model, data)
+    problems = [problem for problem in problems if problem.key not in {each.key for each in unnamed}] + unnamed
     problems += find_broken_texts(data)
     problems += check_sections(sections)
     config = model.model_construct(**sections)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from simphys.scenefile.fit_sections import Bound, Numbers
-from simphys.scenefile.section import Count, Index, Indices, NonNegative, Positive, Section
+from simphys.scenefile.section import Bodies, Count, Index, NonNegative, Positive, Section
 
 
 class FinalStateSection(Section):
@@ -20,7 +20,7 @@ class FinalStateSection(Section):
 
     kind: Literal["final_state"]
     field: str = "position"
-    nodes: Indices | None = None
+    nodes: Bodies | None = None
     axis: Index | None = None
     target: float | Numbers | str | None = None
     target_range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
@@ -37,7 +37,7 @@ class FinalMeanSection(Section):
 
     kind: Literal["final_mean"]
     field: str = "position"
-    nodes: Indices | None = None
+    nodes: Bodies | None = None
     axis: Index | None = None
     target: float | list[float]
     weight: NonNegative = 1.0
@@ -68,7 +68,7 @@ class RunningSumSection(Section):
 
     kind: Literal["running_sum"]
     field: str = "position"
-    nodes: Indices | None = None
+    nodes: Bodies | None = None
     axis: Index | None = None
     target: float | Numbers | str
     target_range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None

@@ -39,7 +39,7 @@ def _check_part(observations: ObservationsSection) -> Iterator[Problem]:
     key: Key = ("observations",)
     window = observations.window
     if window is not None and not window[0] < window[1]:
-        constraint = "must be two times [s], the first one before the second"
+        constraint = "must be two times, the first one before the second"
         yield Problem((*key, "window"), constraint, window, "Exchange or correct them.")
     if (observations.trials is None) != (observations.trial is None):
         name, other = ("trial", "trials") if observations.trial is None else ("trials", "trial")
@@ -145,7 +145,7 @@ def _check_place(key: Key, channel: ChannelSection, fields: Fields) -> Iterator[
     elif len(place) not in markers.place_sizes:
         sizes = " or ".join(map(str, markers.place_sizes))
         plural = "" if sizes == "1" else "s"
-        constraint = f"must be {sizes} coordinate{plural} in the frame of the body or link [m]"
+        constraint = f"must be {sizes} coordinate{plural} in the frame of the body or link"
         yield Problem((*key, "place"), constraint, place, f"Give a list of {sizes}.")
 
 

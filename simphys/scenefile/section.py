@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from simphys.simulator.markers import Markers, mark_nodes
 
@@ -28,6 +28,8 @@ LARGEST = 2**31 - 1
 """Largest index and count: kernels count in 32 bits."""
 Index = Annotated[int, Field(ge=0, le=LARGEST)]
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
+Body = Annotated[Index, WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]})]
+"""A body by its number or, in a scene file, by its name: loading puts the number in its place."""
 
 
 class Section(BaseModel):
@@ -51,6 +53,8 @@ class Range(Section):
 
 Indices = list[Index] | Range
 """Indices one by one, or a range of them."""
+Bodies = list[Body] | Range
+"""Bodies one by one, or a range of their numbers."""
 
 
 def rows_of(indices: Indices) -> np.ndarray | slice:

@@ -156,6 +156,9 @@ class Config(Section):
     """Keys of numbers that become elements of a parameter as they are, and that no check of other sections reads, with
     the names of these parameters: scenes that differ in them are built from one (experiment/family.py)."""
 
+    NAMED: ClassVar[tuple[Key, ...]] = ()
+    """Keys of the simulator's sections at which a body may be named, in place of its number (body_names.py)."""
+
     DEMANDS: ClassVar[Mapping[str, Demand]] = {}
     """Demands of the simulator's sections on a number, by parameter, which values given elsewhere have to meet, too
     (demands.py)."""

@@ -93,7 +93,7 @@ def check_place(
     yield from wrong
     for axis, (value, (name, (low, high))) in enumerate(zip(position, bounds.items(), strict=False)):
         if not wrong and not low <= value <= high * (1 + 1e-12):
-            constraint = f"{what} must be inside of the grid, from {low:.6g} to {high:.6g} m along {name}"
+            constraint = f"{what} must be inside of the grid, from {low:.6g} to {high:.6g} along {name}"
             yield Problem((*key, axis), constraint, value, "Move it, or give more cells.")
 
 
@@ -101,4 +101,4 @@ def check_layer(kinds: Sequence[str], frequency: float | None) -> Iterator[Probl
     """Check that absorbing layers have a frequency."""
     if "absorbing" in kinds and frequency is None:
         remedy = "Add it; usually it is the dominant frequency of the sources."
-        yield Problem(("grid", "layer_frequency"), "absorbing layers need a frequency [Hz]", NOTHING, remedy)
+        yield Problem(("grid", "layer_frequency"), "absorbing layers need a frequency", NOTHING, remedy)

@@ -44,6 +44,8 @@ class Bodies:
     """Piece of material of each body, [n], shown by colours in pictures; None for a single piece."""
     radius: npt.NDArray[Any] | None = None
     """Radius of each disc [n], for pictures to scale."""
+    box: tuple[float, ...] | None = None
+    """Length of each axis of the box that they move in, from the origin on: periodic, or inf for an open axis."""
     own: int
     """Number of the scene's own bodies, which losses depend on; they come first."""
     names: tuple[str | None, ...] = ()
@@ -57,7 +59,7 @@ class Bodies:
 
     def _title(self) -> str:
         count = len(self.pinned)
-        return f"Bodies: {count:,}" + (f", of which {self.own:,} are the scene's own" if self.own != count else "")
+        return f"Bodies: {count:,}" + (f", {self.own:,} of them the scene's own" if self.own != count else "")
 
     def _rows(self) -> list[tuple[str, str]]:
         """Describe what there is: pinned bodies, links, radii, and the names with the bodies that they stand for."""
@@ -66,6 +68,8 @@ class Bodies:
             rows.append(("pinned", f"{np.count_nonzero(self.pinned):,}"))
         if len(self.links):
             rows.append(("links", f"{len(self.links):,}"))
+        if self.box is not None:
+            rows.append(("box", " x ".join(["open" if length == np.inf else f"{length:.4g}" for length in self.box])))
         if self.radius is not None:
             low, high = (f"{bound(self.radius):.4g}" for bound in (np.min, np.max))
             rows.append(("radius", low if low == high else f"{low} to {high}"))

@@ -204,7 +204,7 @@ class ModelType(ABCMeta):
     def __call__(cls, *arguments: Any, **named: Any) -> Any:
         model = super().__call__(*arguments, **named)
         if "dt" in model.__dict__:
-            require_positive_fields(model, dt="s")
+            require_positive_fields(model, "dt")
         for name, value in list(model.__dict__.items()):
             if type(value) is np.ndarray and value.flags.writeable:
                 model.__dict__[name] = locked(value.copy())

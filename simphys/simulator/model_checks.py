@@ -59,11 +59,11 @@ def is_length(value: Any, *, zero: bool = False) -> bool:
     return math.isfinite(number) and (number >= 0 if zero else number > 0)
 
 
-def read_positive(source: str, value: Any, unit: str, *, zero: bool = False) -> float:
+def read_positive(source: str, value: Any, *, zero: bool = False) -> float:
     """Return a number as a float. Errors: InputError unless it is positive (or 0, with `zero`) and finite."""
     if not is_length(value, zero=zero):
         constraint = "a number, 0 or more and finite" if zero else "a number, positive and finite"
-        raise InputError(source, constraint, _quote(value), f"Give one [{unit}].")
+        raise InputError(source, constraint, _quote(value), "Give one.")
     return float(value)
 
 
@@ -81,16 +81,16 @@ def require_counts(model: Any, **least: int) -> None:
         _set(model, name, read_count(_name(model, name), getattr(model, name), value))
 
 
-def require_positive_fields(model: Any, **units: str) -> None:
-    """Make the fields named floats, each with its unit. Errors: InputError unless they are positive and finite."""
-    for name, unit in units.items():
-        _set(model, name, read_positive(_name(model, name), getattr(model, name), unit))
+def require_positive_fields(model: Any, *names: str) -> None:
+    """Make the fields named floats. Errors: InputError unless they are positive and finite."""
+    for name in names:
+        _set(model, name, read_positive(_name(model, name), getattr(model, name)))
 
 
-def require_not_negative_fields(model: Any, **units: str) -> None:
-    """Make the fields named floats, each with its unit. Errors: InputError unless they are 0 or more, and finite."""
-    for name, unit in units.items():
-        _set(model, name, read_positive(_name(model, name), getattr(model, name), unit, zero=True))
+def require_not_negative_fields(model: Any, *names: str) -> None:
+    """Make the fields named floats. Errors: InputError unless they are 0 or more, and finite."""
+    for name in names:
+        _set(model, name, read_positive(_name(model, name), getattr(model, name), zero=True))
 
 
 def require_choices(model: Any, **known: Sequence[Any]) -> None:
@@ -114,7 +114,7 @@ def require_grid(model: Any, *dimensions: int) -> None:
     Space has one of these numbers of dimensions, or any.
     """
     _set(model, "cells", read_counts(_name(model, "cells"), model.cells, least=1))
-    require_positive_fields(model, spacing="m")
+    require_positive_fields(model, "spacing")
     require_dimensions(model, "cells", len(model.cells), *dimensions)
 
 
@@ -148,7 +148,7 @@ def require_box(model: Any) -> None:
     source, given = _name(model, "box"), model.box
     known = isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim == 1)
     if not known or not all([length == math.inf or is_length(length) for length in given]):
-        raise InputError(source, "a positive length [m] for each axis, or inf", given, "Give one for each axis.")
+        raise InputError(source, "a positive length for each axis, or inf", given, "Give one for each axis.")
     _set(model, "box", tuple([float(length) for length in given]))
     require_dimensions(model, "box", len(given), 2, 3)
 

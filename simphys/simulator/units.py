@@ -17,6 +17,11 @@ class Units(NamedTuple):
         """Unit of speed."""
         return f"{self.length}/{self.time}"
 
+    @property
+    def frequency(self) -> str:
+        """Unit of frequency."""
+        return "Hz" if self.time == SI.time else f"1/{self.time}"
+
     def convert(self, unit: str) -> str:
         """Return the unit in place of one of SI: 'nm/ps' for 'm/s'; '' where mass or the like is a part of it."""
         if self == SI:

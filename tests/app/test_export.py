@@ -72,7 +72,7 @@ def test_csv_has_a_column_for_each_number_with_its_unit(jelly: Recording, tmp_pa
     paths = export_run(jelly, tmp_path, "csv")
     (path,) = [path for path in paths if path.name == "particles_nodes_position.csv"]
     head, *rows = list(csv.reader(path.open()))
-    assert head[:2] == ["time [s]", "value[0, 0] [m]"] and len(head) == 1 + 125 * 3
+    assert head[:2] == ["time [s]", "position x of node 0 [m]"] and len(head) == 1 + 125 * 3
     values = np.array(rows, float)
     np.testing.assert_array_equal(values[:, 1:], jelly["particles/nodes/position/value"].reshape(len(values), -1))
 
@@ -172,3 +172,22 @@ def test_a_run_without_its_states_says_which_and_gives_the_others(tmp_path: Path
         recording.animate()
     with pytest.raises(StorageError, match=f"{missing} is missing.*Drawn all the same"):
         all_figures(recording, tmp_path / "pictures")
+
+
+def test_columns_say_what_they_hold(tmp_path: Path) -> None:
+    """Bodies by their names, channels by their labels, cells by their indices."""
+
+    def heads(name: str, *overrides: str) -> dict[str, list[str]]:
+        paths = export_run(simulate(load_scene(SCENES / f"{name}.toml", overrides)), tmp_path / name, "csv")
+        return {path.stem: next(csv.reader(path.open())) for path in paths}
+
+    arm = heads("rigid/filmed_arm", "time.steps=20")
+    assert arm["particles_nodes_position"][1:3] == ["position x of upper [m]", "position y of upper [m]"]
+    assert arm["observations"][1] == "marker x of upper at 0.2, 0 [m]"
+    assert arm["observations_weight"][1] == "weight of marker x of upper at 0.2, 0"
+    assert heads("pendulum/double", "time.duration=0.1")["fields_angle"][1:] == [
+        "angle of link 0 [rad]",
+        "angle of link 1 [rad]",
+    ]
+    wave = heads("wave/drop", "time.steps=2", "grid.cells=[16, 16]", "loss.terms=[]")
+    assert wave["fields_height"][:3] == ["time [s]", "height at 0, 0", "height at 0, 1"]

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from simphys.app.command import EXAMPLES as HELP
@@ -49,10 +50,31 @@ def test_a_new_scene_of_any_simulator_runs_at_once_and_its_comments_name_real_fi
     assert simphys("new", "mine", "--simulator", simulator).stdout.split() == ["mine.toml"]
     scene = load_scene("mine.toml")
     scene.rollout(steps=5)
-    parameter, field, _ = EXAMPLES[simulator]
-    assert field in scene.state.names()
-    assert parameter in scene.values()
+    example = EXAMPLES[simulator]
+    assert example.field in scene.state.names()
+    assert example.parameter in scene.values()
     assert scene.config.output.folder == "runs/mine"
+
+
+@pytest.mark.parametrize("simulator", SIMULATORS)
+def test_the_unknown_in_the_comments_of_a_new_scene_is_physical(simulator: str) -> None:
+    """Without its comment signs, the example is a valid unknown whose bounds the simulator does not refuse."""
+    simphys("new", "mine", "--simulator", simulator)
+    text = Path("mine.toml").read_text().replace("# [unknowns", "[unknowns")
+    begin = text.index("[unknowns")
+    end = text.index("\n#\n", begin)
+    Path("mine.toml").write_text(text[:begin] + text[begin:end].replace("\n# ", "\n") + text[end:])
+    scene = load_scene("mine.toml")
+    (unknown,) = scene.config.unknowns.values()
+    values = scene.values()[unknown.parameter]
+    assert unknown.tied or values.size == 1 or unknown.entries
+    demand = type(scene.config).DEMANDS.get(unknown.parameter, lambda number: "")
+    low, high = (0.0, np.inf) if unknown.transform == "log" else unknown.bounds
+    tiny = np.nextafter(low, np.inf) if unknown.transform == "log" else low
+    for inside in {max(tiny, -1e300), min(high, 1e300), float(values.flat[0])}:
+        assert not demand(inside)
+    for number in (-1.0, 1e300):  # what the simulator refuses, bounds exclude
+        assert not demand(number) or not low <= number <= high
 
 
 def test_a_new_scene_of_molecules_names_the_units_of_its_comments() -> None:

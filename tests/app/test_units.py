@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,12 @@ from simphys.simulator import SI, Units
 
 SCENES = Path(__file__).resolve().parents[2] / "scenes"
 OWN = ('units.length="nm"', 'units.time="ps"')
+
+
+UNITLESS = ("experiment", "rollout", "scenefile", "simulator", "simulators")
+"""Folders whose messages are made where the units of the scene are not known, or a matter of its user."""
+NAMES = r"(?:m|s|kg|J|Hz|Pa|rad/s|1/s|N/m|kg m\^2|m\^2|m/s|m/s\^2)"
+OF_SI = re.compile(rf"\[{NAMES}\]|(?<=\}}) {NAMES}(?=[ ,.;:]|$)")
 
 
 def load(name: str, *overrides: str) -> Scene:
@@ -85,6 +94,31 @@ def test_a_run_of_a_scene_without_them_is_in_si() -> None:
     statics["scene"][0] = json.dumps(scene)
     assert run.units == SI
     assert "x [m]" in labels(plot.trajectory(run))
+
+
+def texts_of(tree: ast.AST) -> Iterator[str]:
+    """Yield the texts of a program that are no docstrings, with {} for values in them."""
+    docs = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+    parts = {id(part) for each in ast.walk(tree) if isinstance(each, ast.JoinedStr) for part in each.values}
+    for each in ast.walk(tree):
+        if isinstance(each, ast.JoinedStr):
+            yield "".join([str(part.value) if isinstance(part, ast.Constant) else "{}" for part in each.values])
+        elif isinstance(each, ast.Constant) and isinstance(each.value, str) and not {id(each)} & (docs | parts):
+            yield each.value
+
+
+@pytest.mark.parametrize("folder", UNITLESS)
+def test_messages_of_those_who_do_not_know_them_name_none(folder: str) -> None:
+    for path in sorted((SCENES.parent / "simphys" / folder).rglob("*.py")):
+        found = [text for text in texts_of(ast.parse(path.read_text())) if OF_SI.search(text)]
+        assert not found, f"{path} names units of SI, which may not be those of the scene"
+
+
+def test_a_message_with_a_unit_would_be_found() -> None:
+    for line in ('x = f"at least {x:g} m apart"', 'x = f"{x} s"', 'x = "a length [m] of each"'):
+        assert any([OF_SI.search(text) for text in texts_of(ast.parse(line))])
+    for line in ('x = f"{x} steps"', '"""A length [m]."""', 'x = f"{x} of {y}s"'):
+        assert not any([OF_SI.search(text) for text in texts_of(ast.parse(line))])
 
 
 def test_a_unit_without_a_name_is_refused() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import pytest
 
 from simphys.autograd import Tensor, ops, tensor, to_torch
 from simphys.autograd.errors import GraphError
+from simphys.autograd.kernels.compiler import COMPILERS, VARIABLE, installed
 from simphys.experiment.scene import load_scene
 from simphys.rollout import rollout
 
@@ -82,6 +86,21 @@ def test_compiled_code_leaves_it_alone() -> None:
     compiled = torch.compile(lambda x: 2 * fn(x, Y).sum(), backend="eager")
     compiled(x).backward()
     assert x.grad.numpy() == pytest.approx(2 * torch.func.grad(total(theirs))(X, Y).numpy())
+
+
+@pytest.mark.parametrize("compiler", [name for name in COMPILERS if installed(name)])
+def test_setuptools_can_be_imported_after_a_compiler(compiler: str) -> None:
+    """The default backend of torch.compile imports it; both compilers import pip, which is in its way."""
+    pytest.importorskip("setuptools")
+    code = "from simphys.autograd.kernels.runtime import ti; print(ti.__name__); import setuptools"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, VARIABLE: compiler},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout.strip(), done.returncode) == (compiler, 0), done.stderr
 
 
 def test_records_hold_tensors_of_torch_in_and_out() -> None:

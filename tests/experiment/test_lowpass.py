@@ -48,5 +48,8 @@ def test_the_precision_stays() -> None:
 
 
 def test_a_frequency_of_which_no_period_fits_into_the_measurement_is_refused() -> None:
-    with pytest.raises(InputError, match=r"a period of each frequency fits into the measurement; found 1 Hz in 0\.4 s"):
+    with pytest.raises(
+        InputError,
+        match=r"of each frequency fits into the measurement; found a period of 1 in a measurement of 0\.4",
+    ):
         gaussian(1.0, DT, 40)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 
 from simphys import plot
@@ -15,7 +16,11 @@ from simphys.app.workflow import simulate
 from simphys.experiment.scene import load_scene
 from simphys.plot import style
 from simphys.plot.motion.pendulum import read_joints
+from simphys.plot.motion.recorded import read_motion
+from simphys.plot.motion.stages import network_stage
+from simphys.plot.motion.surroundings import find_box
 from simphys.record import MemoryRecorder, Recording, list_parts, name_group
+from simphys.report.replay import make_replay
 
 SCENES = Path(__file__).resolve().parents[2] / "scenes"
 
@@ -136,3 +141,42 @@ def test_few_bodies_with_names_have_their_curves() -> None:
     shown = [line for line in curves.get_lines() if np.size(line.get_xdata())]
     assert len(shown) == 10
     assert len({line.get_color() for line in shown}) == 5 and len({line.get_linestyle() for line in shown}) == 2
+
+
+def boxes(axes: Any) -> list[int]:
+    """Count the edges of each dashed box."""
+    drawn: list[Any] = [each for each in axes.collections if isinstance(each, LineCollection)]
+    return [len(each.get_segments()) for each in drawn if each.get_linestyles()[0][1] is not None]
+
+
+def test_the_periodic_box_of_molecules_is_drawn() -> None:
+    smaller = ("geometry.cells=[2, 2, 2]", "simulator.cutoff=0.55", "time.steps=300", "output.every=100")
+    part = next(iter(list_parts(run("molecular/argon", *smaller)).values()))
+    boundary: Any = part.attrs("particles/nodes/box")["boundary"]
+    assert list(boundary) == ["periodic"] * 3
+    edge = (32 / 19.0) ** (1 / 3)
+    assert find_box(part) == pytest.approx(np.array([[0.0] * 3, [edge] * 3]))
+    panels = [axes for axes in plot.trajectory(part).axes if axes.get_title(loc="left").startswith("t =")]
+    assert [boxes(axes) for axes in panels] == [[12]] * 4
+    axes = Figure().subplots()
+    stage = network_stage(read_motion(part), part)
+    stage.prepare(axes)
+    assert boxes(axes) == [12]
+    (box,) = [layer for layer in make_replay(part)["layers"] if layer["name"] == "periodic box"]
+    assert np.array(box["points"]) == pytest.approx(np.array([[0.0] * 3, [edge] * 3]), abs=1e-5)
+
+
+def test_nodes_without_a_box_have_none() -> None:
+    motion = run("charges/find_charges", "time.steps=4")
+    assert find_box(motion) is None and not boxes(plot.trajectory(motion).axes[0])
+
+
+def test_a_field_that_is_nowhere_has_no_picture(tmp_path: Path) -> None:
+    """A flow without smoke shows its velocity alone, in the folder, in a report's pictures, and in the replay."""
+    motion = run("smoke/cavity", "time.steps=4", "output.every=2", "state.smoke=[]")
+    assert {path.name for path in plot.all_figures(motion, tmp_path)} >= {"snapshots_velocity.png"}
+    assert not list(tmp_path.glob("*smoke*"))
+    assert [name for name, _ in plot.draw_figures(motion, [], None) if "smoke" in name] == []
+    assert not any("smoke" in str(layer["name"]) for layer in make_replay(motion)["layers"])
+    lit = run("smoke/drag", "time.steps=4", "output.every=2")
+    assert "snapshots_smoke" in [name for name, _ in plot.draw_figures(lit, [], None)]

@@ -49,7 +49,7 @@ def test_the_error_names_step_field_element_and_member(mode: str, batch: int | N
     assert 1e20 < error.value < 1e24
     assert isinstance(error, InputError)
     place = "rate[2]" if batch is None else "rate[1, 2]"
-    expected = f"found a blow-up at step {BAD} (t = {BAD * 0.05:g} s), first in {place} = {error.value:g}. "
+    expected = f"found a blow-up at step {BAD} (t = {BAD * 0.05:g}), first in {place} = {error.value:g}. "
     assert str(error).endswith(expected + "Lower the damping.")
 
 

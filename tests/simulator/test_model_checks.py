@@ -79,7 +79,7 @@ def refuse(kind: type[Model], name: str, value: Any) -> InputError:
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_time_step_is_a_positive_number(kind: type[Model], value: Any) -> None:
     found = refuse(kind, "dt", value)
-    assert found.constraint == "a number, positive and finite" and found.remedy == "Give one [s]."
+    assert found.constraint == "a number, positive and finite" and found.remedy == "Give one."
 
 
 def test_a_text_is_shown_as_one() -> None:
@@ -135,7 +135,7 @@ def test_some_numbers_may_be_zero(kind: type[Model], name: str) -> None:
 def test_a_box_has_positive_lengths(kind: type[Model]) -> None:
     assert make(kind, box=[9, np.inf]).box == (9.0, np.inf)
     for box in (9.0, (9.0, 0.0), (9.0, -1.0), (9.0, np.nan), (9.0, -np.inf), (9.0, "9")):
-        assert refuse(kind, "box", box).constraint == "a positive length [m] for each axis, or inf"
+        assert refuse(kind, "box", box).constraint == "a positive length for each axis, or inf"
 
 
 def test_a_controller_has_counts() -> None:

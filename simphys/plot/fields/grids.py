@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from simphys.autograd.errors import StorageError
 from simphys.plot import style
 from simphys.record import Recording
 from simphys.simulator.grids import Grid
@@ -138,6 +139,20 @@ def list_state_fields(recording: Recording, group: str = style.FIELDS) -> list[s
     if "grid" not in recording:
         return []
     return [name for name in read_grid(recording, "").fields if f"{group}/{name}" in recording]
+
+
+def list_shown_fields(recording: Recording) -> list[str]:
+    """List the fields on the grid that pictures show: not those that are 0 throughout, unless all of them are."""
+    names = list_state_fields(recording)
+    return [name for name in names if not _is_nowhere(recording, f"{style.FIELDS}/{name}/value")] or names
+
+
+def _is_nowhere(recording: Recording, path: str) -> bool:
+    """True for a field that is 0 in every recorded row, such as smoke that no source makes."""
+    try:
+        return not any(np.any(recording.row(path, row)) for row in range(recording.shape(path)[0]))
+    except (KeyError, IndexError, StorageError):  # what draws it reports this
+        return False
 
 
 def choose_default_field(names: list[str], picture: str) -> str:

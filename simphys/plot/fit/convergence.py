@@ -32,7 +32,8 @@ def convergence(recording: Recording, path: str | Path | None = None) -> Figure:
     summary = _summary(loss, f"{names[-1]} horizon", stages)
     if "iterations/lowpass" in recording:
         cutoffs = recording["iterations/lowpass"][starts]
-        what, names = "their highest frequency", ["all" if np.isinf(f) else f"{f:g} Hz" for f in cutoffs]
+        unit = recording.units.frequency
+        what, names = "their highest frequency", ["all" if np.isinf(f) else f"{f:g} {unit}" for f in cutoffs]
         summary = _summary(loss, "all frequencies" if names[-1] == "all" else f"up to {names[-1]}", stages)
     with style.style():
         figure = style.new_figure(recording, 5.2)

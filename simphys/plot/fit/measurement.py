@@ -20,6 +20,8 @@ CHANNELS = 6
 """Largest number of channels in the picture: those with the largest residuals."""
 LONG_UNIT = 6
 """Number of letters of a unit above which it takes a line of its own beside residuals."""
+BAND_POINTS = 600
+"""Number of points of a band, at most about."""
 GAP = 5.0
 """Distance of samples, in median distances, above which there is a gap between them."""
 
@@ -98,7 +100,9 @@ def fit(recording: Recording, path: str | Path | None = None) -> Figure:
 
 def _draw_motion(axes: Axes, channel: Channel) -> None:
     missing = f", {channel.missing} missing" if channel.missing else ""
-    axes.set_title(f"{channel.label}: {channel.time.size} {'sample' if channel.time.size == 1 else 'samples'}{missing}")
+    axes.set_title(
+        f"{channel.label}: {channel.time.size:,} {'sample' if channel.time.size == 1 else 'samples'}{missing}"
+    )
     _shade_gaps(axes, channel, label="no samples")
     style.draw_samples(axes, channel.time, channel.measured, color=style.COLORS[0], label="measured")
     if channel.held_out[0].size:
@@ -107,23 +111,21 @@ def _draw_motion(axes: Axes, channel: Channel) -> None:
     axes.set_ylabel(style.with_unit(channel.field, channel.unit))
 
 
+def _draw_band(axes: Axes, time: np.ndarray, half: np.ndarray, **look: Any) -> None:
+    """Fill a band around 0 with half its width at some times; of very many of these, each n-th one and the last."""
+    rows = np.unique([*range(0, time.size, -(-time.size // BAND_POINTS)), time.size - 1]) if time.size else slice(None)
+    half = np.broadcast_to(half, time.shape)[rows]
+    axes.fill_between(time[rows], -half, half, linewidth=0, **look)
+
+
 def _draw_residuals(axes: Axes, channel: Channel) -> None:
     time, measured, predicted = channel.held_out
     reach = 1.2 * float(np.abs(np.concatenate([channel.residual, measured - predicted])).max())
     axes.set_title(f"residual: RMSE {channel.rmse:.3g} {channel.unit}".rstrip())
-    sigma = channel.sigma
-    axes.fill_between(channel.time, -sigma, sigma, color="#CFCFCF", linewidth=0, label="noise ±σ")
+    _draw_band(axes, channel.time, channel.sigma, color="#CFCFCF", label="noise ±σ")
     if channel.band[0].size:
         moments, deviation = channel.band
-        axes.fill_between(
-            moments,
-            -2 * deviation,
-            2 * deviation,
-            color=style.COLORS[1],
-            alpha=0.5,
-            linewidth=0,
-            label="model ±2σ",
-        )
+        _draw_band(axes, moments, 2 * deviation, color=style.COLORS[1], alpha=0.5, label="model ±2σ")
     if channel.sampled.size:
         moments, lower, upper = channel.sampled
         axes.plot(moments, lower, color=style.INK, linewidth=0.9, linestyle=":", label="samples, 95 %")

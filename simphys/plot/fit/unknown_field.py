@@ -145,7 +145,7 @@ def _ends(recording: Recording) -> tuple[list[str], list[int]]:
 def _stage(recording: Recording, row: int) -> str:
     if "iterations/lowpass" in recording:
         cutoff = recording["iterations/lowpass"][row]
-        return "all frequencies" if np.isinf(cutoff) else f"up to {cutoff:g} Hz"
+        return "all frequencies" if np.isinf(cutoff) else f"up to {cutoff:g} {recording.units.frequency}"
     return f"{style.fraction(recording['iterations/horizon'][row])} horizon"
 
 

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from simphys.plot import style
 from simphys.plot.motion.recorded import Motion
-from simphys.plot.motion.surroundings import find_ground, find_turn, project
+from simphys.plot.motion.surroundings import box_lines, draw_box, find_box, find_ground, find_turn, project
 from simphys.record import Recording
 
 SNAPSHOTS = 6
@@ -62,6 +62,10 @@ def draw_network(figure: Figure, motion: Motion, recording: Recording) -> None:
     low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
     if ground is not None and motion.dim == 2:  # the bodies stand on it
         low[1] = min(low[1], float(np.median(ground[:2, 1])) - 0.08 * float((high - low).max()))
+    box = find_box(recording)
+    edges = None if box is None else box_lines(box)
+    if edges is not None:
+        low, high = np.minimum(low, edges.min(axis=(0, 1))), np.maximum(high, edges.max(axis=(0, 1)))
     size = 1.1 * np.maximum(high - low, 0.02 * (high - low).max() or 1.0)
     tall = size[1] > 1.6 * size[0]
     columns = min(len(frames), SNAPSHOTS if tall else SNAPSHOTS // 2)
@@ -83,6 +87,8 @@ def draw_network(figure: Figure, motion: Motion, recording: Recording) -> None:
         if ground is not None:
             patch = axes.add_patch(Polygon(ground, facecolor=GROUND, edgecolor="none", zorder=0))
             patch.set_in_layout(False)  # it goes on outside of the picture
+        if edges is not None:
+            draw_box(axes, edges, is_periodic=True)
         colors = _draw_snapshot(axes, motion, where, values, norm)
         axes.set_title(f"t = {style.moment(axes, motion.time[frame])}")
         axes.set(aspect="equal", xlim=limits[0], ylim=limits[1])
@@ -91,10 +97,13 @@ def draw_network(figure: Figure, motion: Motion, recording: Recording) -> None:
     across, up = ("x", "y") if motion.dim == 2 and (turn == np.eye(2)).all() else ("across", "up")
     ticks = int(np.clip(1.5 * min(SNAPSHOT_WIDTH / columns, SNAPSHOT_HEIGHT * size[0] / size[1]), 1, 5))
     panels[0, 0].xaxis.set_major_locator(MaxNLocator(ticks))  # shared by all panels
-    for axes in panels[-1]:
+    for axes in list(panels.flat[: len(frames)])[-columns:]:  # the lowest of each column
         axes.set_xlabel(style.with_unit(across, motion.position_unit))
+        axes.xaxis.set_tick_params(labelbottom=True)
     above.supylabel(style.with_unit(up, motion.position_unit), fontsize="medium")
-    above.colorbar(colors, ax=panels, label=style.with_unit("speed", motion.velocity_unit), fraction=0.05)
+    above.colorbar(
+        colors, ax=list(panels.flat[: len(frames)]), label=style.with_unit("speed", motion.velocity_unit), fraction=0.05
+    )
     _draw_height(beneath.subplots(), motion, frames, style.body_names(recording).several, falls=_falls(scene))
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch, Polygon
@@ -20,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 
 from simphys.plot import style
 from simphys.plot.motion.recorded import Motion, read_motion
-from simphys.plot.motion.surroundings import Surroundings, project, read_surroundings
+from simphys.plot.motion.surroundings import Surroundings, draw_box, project, read_surroundings
 from simphys.record import Recording
 
 MANY = 200
@@ -28,7 +27,6 @@ MANY = 200
 SNAPSHOTS = 6
 COLOR_MAP = "viridis"
 GROUP = f"{style.BODIES}/group"
-LINE = "#9A9A9A"
 PIXELS = 240
 """Pixels per inch of a snapshot."""
 OVERLAP = 1.5
@@ -122,7 +120,7 @@ def _names(recording: Recording, group: np.ndarray | None) -> Sequence[str]:
 def draw_walls(axes: Axes, view: View) -> None:
     """Draw the walls, and set limits and labels of the axes."""
     if view.around.walls is not None:
-        axes.add_collection(LineCollection(list(view.around.wall_lines()), colors=LINE, linewidths=1), autolim=False)
+        draw_box(axes, view.around.wall_lines(), is_periodic=view.around.is_periodic)
     axes.set(aspect="equal", xlim=view.limits[0], ylim=view.limits[1])
     across, up = ("x", "y") if view.motion.dim == 2 else ("across", "up")
     axes.set_xlabel(style.with_unit(across, view.motion.position_unit))
@@ -183,6 +181,8 @@ def _draw_mean(axes: Axes, motion: Motion, frames: np.ndarray) -> None:
 def _limits(points: np.ndarray, around: Surroundings) -> np.ndarray:
     """Compute the limits [axis, low and high] of particles and colliders (but planes) in all frames, with a margin."""
     reached = [points.reshape(-1, 2)]
+    if around.is_periodic:
+        reached.append(around.wall_lines().reshape(-1, 2))
     for frame in {0, len(points) // 2, len(points) - 1}:
         outlines = around.outlines(frame, None)
         reached += [outline for outline, _ in outlines]

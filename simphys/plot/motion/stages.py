@@ -28,7 +28,7 @@ from simphys.plot.motion.network import COLOR_MAP, GROUND, SPRINGS_SEEN, find_ou
 from simphys.plot.motion.pendulum import read_joints
 from simphys.plot.motion.recorded import Motion
 from simphys.plot.motion.rigid import draw_bodies, read_bodies
-from simphys.plot.motion.surroundings import find_ground, find_turn, project
+from simphys.plot.motion.surroundings import box_lines, draw_box, find_box, find_ground, find_turn, project
 from simphys.record import Recording
 
 
@@ -107,6 +107,10 @@ def network_stage(motion: Motion, recording: Recording) -> Stage:
     low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
     if ground is not None and motion.dim == 2:  # the bodies stand on it
         low[1] = min(low[1], float(np.median(ground[:2, 1])) - 0.08 * float((high - low).max()))
+    box = find_box(recording)
+    edges = None if box is None else box_lines(box)
+    if edges is not None:
+        low, high = np.minimum(low, edges.min(axis=(0, 1))), np.maximum(high, edges.max(axis=(0, 1)))
     low, high = _with_margin(low, high, 0.05)
     speed = np.linalg.norm(motion.velocity, axis=2)
     norm = Normalize(0, float(speed.max()) or 1.0)
@@ -116,6 +120,8 @@ def network_stage(motion: Motion, recording: Recording) -> Stage:
     def prepare(axes: Axes) -> None:
         if ground is not None:
             axes.add_patch(Polygon(ground, facecolor=GROUND, edgecolor="none", zorder=0)).set_in_layout(False)
+        if edges is not None:
+            draw_box(axes, edges, is_periodic=True)
         _set(axes, low, high, motion.position_unit, motion.dim)
         speeds = style.with_unit("speed", motion.velocity_unit)
         axes.figure.colorbar(ScalarMappable(norm, COLOR_MAP), ax=axes, label=speeds, fraction=0.05, shrink=0.9)

@@ -1,4 +1,4 @@
-"""Surroundings of particles: the walls of their grid and rigid colliders, as outlines in a picture's plane."""
+"""Surroundings of particles: walls of their grid, a periodic box, rigid colliders, as outlines in a picture's plane."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 
 from simphys.numerics.orientation import matrices
 from simphys.plot import style
 from simphys.record import Recording
 
+LINE = "#9A9A9A"
 AZIMUTH, ELEVATION = np.radians(30), np.radians(20)
+EDGES = f"{style.BODIES}/box/edges"
 POSITION, ROTATION = (f"{style.FIELDS}/collider_{name}" for name in ("position", "rotation"))
 
 
@@ -21,22 +25,21 @@ POSITION, ROTATION = (f"{style.FIELDS}/collider_{name}" for name in ("position",
 class Surroundings:
     """Walls and colliders.
 
-    walls [2, dim]: the lower and upper corner of the box of their first nodes, or None. The colliders have shapes with
-    sizes and, along time, positions [T, K, dim] and rotations [T, K, 1 or 4].
+    walls [2, dim]: the lower and upper corner of the box of their first nodes or, if `is_periodic`, of a periodic box;
+    None without either. The colliders have shapes with sizes and, along time, positions [T, K, dim] and rotations
+    [T, K, 1 or 4].
     """
 
     walls: np.ndarray | None
     shapes: Sequence[tuple[str, Sequence[float]]]
     position: np.ndarray
     rotation: np.ndarray
+    is_periodic: bool = False
 
     def wall_lines(self) -> np.ndarray:
         """Compute the edges between the walls as lines in the picture, [edges, 2, 2]."""
         assert self.walls is not None
-        dim = self.walls.shape[1]
-        ends = [(at, at | 1 << axis) for at in range(1 << dim) for axis in range(dim) if not at >> axis & 1]
-        corners = np.array([[self.walls[at >> axis & 1, axis] for axis in range(dim)] for at in range(1 << dim)])
-        return project(corners)[0][np.array(ends)]
+        return box_lines(self.walls)
 
     def outlines(self, frame: int, reach: float | None) -> list[tuple[np.ndarray, float]]:
         """Compute the silhouette of each collider in the picture, [corners, 2], and its distance; the farthest first.
@@ -56,16 +59,25 @@ class Surroundings:
 def read_surroundings(recording: Recording, time: np.ndarray) -> Surroundings:
     """Read the surroundings of a recorded scene at some of its recorded times."""
     scene: Mapping[str, Any] = recording.scene
-    walls, grid = None, scene.get("grid")
+    walls, grid = find_box(recording), scene.get("grid")
+    is_periodic = walls is not None
     if grid is not None:
         cells, margin = np.array(grid["cells"]), grid["margin"]
         walls = np.array([np.full(len(cells), margin - 1), cells - margin + 1]) * grid["spacing"]
     shapes = [(each["shape"], each["size"]) for each in scene.get("colliders", [])]
     if not shapes or f"{POSITION}/value" not in recording:
-        return Surroundings(walls, [], np.zeros((len(time), 0, 2)), np.zeros((len(time), 0, 1)))
+        return Surroundings(walls, [], np.zeros((len(time), 0, 2)), np.zeros((len(time), 0, 1)), is_periodic)
     rows = np.searchsorted(recording[f"{POSITION}/time"], time)
     position, rotation = recording[f"{POSITION}/value"], recording[f"{ROTATION}/value"]
     return Surroundings(walls, shapes, position[rows], rotation[rows])
+
+
+def find_box(recording: Recording) -> np.ndarray | None:
+    """Find the corners [2, dim] of the periodic box of bodies, which has all of its axes; None if there is none."""
+    if EDGES not in recording or not np.isfinite(recording[EDGES]).all():
+        return None
+    lengths = recording[EDGES]
+    return np.stack([np.zeros_like(lengths), lengths])
 
 
 def find_ground(scene: dict[str, Any], dim: int) -> dict[str, Any] | None:
@@ -88,6 +100,20 @@ def find_turn(scene: dict[str, Any], dim: int) -> list[list[float]] | None:
     both = up + last  # two reflections: by the bisector, then by the last axis
     turn = 2 * np.outer(last, up) - np.outer(both, both) / (1 + up @ last) + np.eye(dim)
     return turn.tolist()
+
+
+def box_lines(box: np.ndarray) -> np.ndarray:
+    """Compute the edges of a box between two corners [2, dim] as lines in the picture, [edges, 2, 2]."""
+    dim = box.shape[1]
+    ends = [(at, at | 1 << axis) for at in range(1 << dim) for axis in range(dim) if not at >> axis & 1]
+    corners = np.array([[box[at >> axis & 1, axis] for axis in range(dim)] for at in range(1 << dim)])
+    return project(corners)[0][np.array(ends)]
+
+
+def draw_box(axes: Axes, lines: np.ndarray, *, is_periodic: bool) -> None:
+    """Draw the edges [edges, 2, 2] of a box, dashed if it is periodic: bodies pass them."""
+    look: dict[str, Any] = {"colors": LINE, "linewidths": 1, "linestyles": "--" if is_periodic else "-", "zorder": 1}
+    axes.add_collection(LineCollection(list(lines), **look), autolim=False)
 
 
 def project(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

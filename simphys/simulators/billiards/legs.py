@@ -65,7 +65,7 @@ def describe_endless_impacts(model: Billiards, params: Params, legs: list[Leg]) 
     time = sum([leg.time for leg in legs])
     return (
         f"at most {model.max_impacts} impacts within a time step",
-        f"more within its first {time:.3g} s, the last of them of ball {ball} and {model.name_of(partner)}, whose "
+        f"more within its first {time:.3g}, the last of them of ball {ball} and {model.name_of(partner)}, whose "
         f"restitution is {float(restitution):g}",
         "Balls that lose all speed between others, or are pushed by others, collide without end, and this model has no "
         "lasting contact: give more restitution or more distance, a shorter time step if many balls are fast, or "

@@ -102,4 +102,4 @@ class Billiards(Model):
 
 def check_params(params: Arrays) -> None:
     """Raise UnphysicalValue unless every radius and every mass is positive and finite."""
-    require_positive("billiards", params, {"radius": "m", "mass": "kg"})
+    require_positive("billiards", params, "radius", "mass")

@@ -42,8 +42,8 @@ def find_overlaps(position: Array, radius: Array, rounding: float = ROUNDING) ->
     distances, reaches = np.linalg.norm(position[second] - position[first], axis=1), radius[first] + radius[second]
     for pair in np.flatnonzero(distances < reaches * (1 - rounding)):
         i, j, distance, reach = first[pair], second[pair], distances[pair], reaches[pair]
-        what = f"balls {i} and {j}, which overlap by {reach - distance:.3g} m: their centres are {distance:.6g} m apart"
-        yield int(j), f"{what}, their radii sum up to {reach:.6g} m", "Move them apart, or make them smaller."
+        what = f"balls {i} and {j}, which overlap by {reach - distance:.3g}: their centres are {distance:.6g} apart"
+        yield int(j), f"{what}, their radii sum up to {reach:.6g}", "Move them apart, or make them smaller."
 
 
 def find_outside(
@@ -53,6 +53,6 @@ def find_outside(
     low, high = lower + radius[:, None], upper - radius[:, None]
     beyond = np.maximum(low - position, position - high).max(axis=1)
     for ball in np.flatnonzero(beyond > rounding * radius):
-        what = f"ball {ball} at {position[ball].tolist()} m, {beyond[ball]:.3g} m too far out"
+        what = f"ball {ball} at {position[ball].tolist()}, {beyond[ball]:.3g} too far out"
         limits = [", ".join([f"{each:.6g}" for each in corner[ball]]) for corner in (low, high)]
-        yield int(ball), what, f"Its centre can be from [{limits[0]}] to [{limits[1]}] m."
+        yield int(ball), what, f"Its centre can be from [{limits[0]}] to [{limits[1]}]."

@@ -156,7 +156,7 @@ def _check_reachable(key: Key, term: Any, radius: Array, lower: Array, upper: Ar
     for row in range(len(low)):
         if (target[row] < low[row] - slack).any() or (target[row] > high[row] + slack).any():
             who = "the mean of these balls" if term.kind == "final_mean" else f"the centre of ball {balls[row]}"
-            constraint = f"unreachable target: {who} stays from {_point(low[row])} to {_point(high[row])} m"
+            constraint = f"unreachable target: {who} stays from {_point(low[row])} to {_point(high[row])}"
             remedy = "Give a target on the table, at least the ball's radius from each cushion."
             yield Problem(key, constraint, term.target, remedy)
             return

@@ -91,19 +91,19 @@ class Charges(Model):
         if rate == 0:
             return "No body acts on another: check the initial state, the field and the masses."
         return (
-            f"The force between bodies {i} and {j} changes fastest: it requires steps below {2 / np.sqrt(rate):.2g} s, "
-            f"but dt is {self.dt:.2g} s. Lower dt, or increase the softening."
+            f"The force between bodies {i} and {j} changes fastest: it requires steps below {2 / np.sqrt(rate):.2g}, "
+            f"but dt is {self.dt:.2g}. Lower dt, or increase the softening."
         )
 
 
 def check_params(params: Arrays) -> None:
     """Raise InputError unless masses are positive, and softenings so large that this precision has their 5th power."""
-    require_positive("charges", params, {"mass": "kg"})
+    require_positive("charges", params, "mass")
     softening = params["softening"]
     least = 1e-7 if softening.dtype == np.float32 else 1e-60
     if not (softening >= least).all():
         source, remedy = "charges: softening", "Give a length that is small compared with the distances between bodies."
-        raise InputError(source, f"at least {least:g} m in this precision", f"{softening.min():g} m", remedy)
+        raise InputError(source, f"at least {least:g} in this precision", f"{softening.min():g}", remedy)
 
 
 def _fastest_pair(params: Arrays, position: Array) -> tuple[float, int, int]:

@@ -345,10 +345,10 @@ class Elastic(Model):
 
 def check_params(params: Arrays) -> None:
     """Raise UnphysicalValue unless speeds and density are positive, and the bulk modulus is."""
-    require_positive("Elastic", params, {"vp": "m/s", "vs": "m/s", "density": "kg/m^3"})
+    require_positive("Elastic", params, "vp", "vs", "density")
     vp, vs = np.broadcast_arrays(params["vp"], params["vs"])
     low = 3 * vp**2 <= 4 * vs**2
     if low.any():
         at = tuple(map(int, np.argwhere(low)[0]))
-        constraint, found = "vp must be above 1.155 vs, for a positive bulk modulus", f"{vp[at]:g} and {vs[at]:g} m/s"
+        constraint, found = "vp must be above 1.155 vs, for a positive bulk modulus", f"{vp[at]:g} and {vs[at]:g}"
         raise UnphysicalValue("Elastic", constraint, f"{found} in cell {list(at)}", "Raise vp, or lower vs.")

@@ -17,7 +17,7 @@ def step_limits(model: Elastic, params: Arrays, state: Arrays) -> tuple[StepLimi
     """Limit the time step by the fastest compressional wave."""
     vp = params["vp"]
     cell = np.unravel_index(np.argmax(vp), vp.shape)
-    cause = f"the largest vp, {vp[cell]:.4g} m/s in cell {list(map(int, cell))}"
+    cause = f"the largest vp, {vp[cell]:.4g} in cell {list(map(int, cell))}"
     return (StepLimit(model.largest_dt(float(vp[cell])), cause, "take larger cells"),)
 
 
@@ -29,9 +29,9 @@ def require_resolved(model: Elastic, params: Params, frequency: float) -> None:
     if wave < least * model.spacing * (1 - 1e-6):
         where = list(map(int, np.unravel_index(np.argmin(vs), vs.shape)))
         constraint = (
-            f"a shear wave of {frequency:g} Hz is {wave:.4g} m long at the least vs {slowest:.4g} m/s in cell {where}, "
-            f"and differences of order {model.order} need {least:g} cells for it"
+            f"a shear wave of frequency {frequency:g} is {wave:.4g} long at the least vs, {slowest:.4g} in cell "
+            f"{where}, and differences of order {model.order} need {least:g} cells for it"
         )
         higher = ", take a higher simulator.order" if model.order < 8 else ""
         remedy = f"Set grid.spacing to {wave / least:.3g} or less{higher}, or lower control.frequency."
-        raise InputError("grid.spacing", constraint, f"{model.spacing:g} m", remedy)
+        raise InputError("grid.spacing", constraint, f"{model.spacing:g}", remedy)

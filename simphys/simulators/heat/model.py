@@ -92,4 +92,4 @@ class Heat(OnGrid, Model):
 
 def check_params(params: Arrays) -> None:
     """Raise UnphysicalValue unless conductivity and heat capacity are positive."""
-    require_positive("Heat", params, {"conductivity": "W/(m K)", "heat_capacity": "J/(m^3 K)"})
+    require_positive("Heat", params, "conductivity", "heat_capacity")

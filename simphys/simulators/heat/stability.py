@@ -19,7 +19,7 @@ def step_limits(model: Heat, params: Arrays, state: Arrays) -> tuple[StepLimit, 
     others = [g + np.roll(g, 1, axis) for axis, g in enumerate(coupling)]
     rate = (diagonal + np.sum(others, axis=0)) / capacity
     cell = tuple(map(int, np.unravel_index(np.argmax(rate), rate.shape)))
-    cause = f"conductivity {k[cell]:.4g} W/(m K) and heat capacity {capacity[cell]:.4g} J/(m^3 K) of cell {list(cell)}"
+    cause = f"conductivity {k[cell]:.4g} and heat capacity {capacity[cell]:.4g} of cell {list(cell)}"
     limit = float(2 / rate[cell]) if rate[cell] > 0 else np.inf
     return (StepLimit(limit, cause, 'take larger cells, or simulator.scheme = "implicit"'),)
 

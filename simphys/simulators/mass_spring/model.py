@@ -186,4 +186,4 @@ class MassSpring(Model):
 
 def check_params(params: Arrays) -> None:
     """Raise UnphysicalValue unless every mass is positive and finite, including those of pinned nodes."""
-    require_positive("mass_spring", params, {"mass": "kg"})
+    require_positive("mass_spring", params, "mass")

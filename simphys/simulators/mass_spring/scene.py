@@ -38,6 +38,12 @@ class MassSpringConfig(Config):
         | {("environment", "ground", name): f"ground_{name}" for name in ("height", "stiffness", "friction")}
     )
 
+    NAMED = (
+        ("geometry", "anchors", EACH, "node"),
+        ("geometry", "springs", EACH, EACH),
+        ("geometry", "pinned", EACH),
+    )
+
     DEMANDS = demands_of(
         MaterialSection, "stiffness", "damping", "rest_length", "amplitude", "mass", "drag"
     ) | demands_of(GroundSection, "stiffness", "friction", prefix="ground_")

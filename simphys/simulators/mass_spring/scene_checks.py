@@ -32,6 +32,7 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     position, springs = geometry.place_nodes(), len(geometry.list_springs())
     count, dim = position.shape
     velocity = getattr(state, "velocity", None)
+    found += _check_names(geometry.names, count)
     for place, node in enumerate(geometry.pinned):
         found += check_index(("geometry", "pinned", place), node, "node", count)
     for place, anchor in enumerate(geometry.anchors):
@@ -77,6 +78,17 @@ def _check_positions(geometry: GeometrySection) -> Iterator[Problem]:
         if faces := geometry.pinned_faces:
             yield Problem((*key, "pinned_faces"), "needs a lattice", faces, "List the nodes in pinned.")
         yield from check_rows((*key, "position"), position, len(position[0]), "axis of the first node")
+
+
+def _check_names(names: Mapping[str, int], count: int) -> Iterator[Problem]:
+    """Check that names are those of nodes, each of which has one at most."""
+    first: dict[int, str] = {}
+    for name, node in names.items():
+        key: Key = ("geometry", "names", name)
+        yield from check_index(key, node, "node", count)
+        if first.setdefault(node, name) != name:
+            remedy = f"Node {node} is {first[node]!r} already: drop one of them."
+            yield Problem(key, "a node has one name", node, remedy)
 
 
 def _check_spring(key: Key, pair: list[int], count: int) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.section import Count, Index, Indices, NonNegative, Positive, Section, Simulator
+from simphys.scenefile.section import Body, Count, Index, Indices, NonNegative, Positive, Section, Simulator
 from simphys.simulator import Array
 
 from .lattice import lattice_positions, lattice_springs
@@ -40,7 +40,7 @@ class LatticeSection(Section):
 class AnchorSection(Section):
     """A spring of rest length 0 from a node to a fixed point [m]: stiffness [N/m], damping [N s/m]."""
 
-    node: Index
+    node: Body
     point: Vector
     stiffness: NonNegative
     damping: NonNegative = 0.0
@@ -57,12 +57,16 @@ class GeometrySection(Section):
 
     Pinned nodes never move. Faces of a lattice are pinned by name, such as 'y+' for the largest second index. Springs
     of a lattice are numbered axis by axis, then diagonal by diagonal; within each, the last index runs fastest.
+
+    names: of nodes, with their indices, such as { cart = 0, bob = 1 }, for pictures, tables and scripts
+    (`scene.bodies["cart"]`), and wherever the file has to tell a node.
     """
 
     position: Annotated[list[Vector], Field(min_length=1)] | None = None
     lattice: LatticeSection | None = None
-    springs: list[Annotated[list[Index], Field(min_length=2, max_length=2)]] | None = None
-    pinned: list[Index] = []
+    names: dict[str, Index] = {}
+    springs: list[Annotated[list[Body], Field(min_length=2, max_length=2)]] | None = None
+    pinned: list[Body] = []
     pinned_faces: list[Literal["x-", "x+", "y-", "y+", "z-", "z+"]] = []
     anchors: list[AnchorSection] = []
     actuators: list[ActuatorSection] = []

@@ -128,8 +128,8 @@ class Molecular(InBox, Model):
     def __post_init__(self) -> None:
         require_box(self)
         require_counts(self, atoms=1, neighbours=1, seed=0, bins=0)
-        require_positive_fields(self, cutoff="m")
-        require_not_negative_fields(self, switch_on="m", skin="m", coulomb="N m^2/C^2", damping="1/m")
+        require_positive_fields(self, "cutoff")
+        require_not_negative_fields(self, "switch_on", "skin", "coulomb", "damping")
         for name, width in (("bonds", 2), ("angles", 3)):
             atoms = read_indices(f"Molecular.{name}", getattr(self, name), width=width, count=self.atoms, noun="atom")
             object.__setattr__(self, name, atoms)
@@ -195,14 +195,14 @@ class Molecular(InBox, Model):
         return {**moving, **averages, **(ways if self.bins else dict.fromkeys(ways, (0,)))}
 
     def describe_bodies(self, params: Arrays) -> Bodies:
-        return Bodies(pinned=np.zeros(self.atoms, dtype=bool), own=self.atoms, links=self.bonds)
+        return Bodies(pinned=np.zeros(self.atoms, dtype=bool), own=self.atoms, links=self.bonds, box=self.box)
 
     def check_start(self, params: Arrays, state: Arrays) -> None:
         """Raise UnphysicalValue for a heat bath without friction or temperature, too, whose noise has no derivative."""
         super().check_start(params, state)
         if self.heat_bath:
             instead = "Give a positive one, or heat_bath = False"
-            require_positive("molecular", params, {"friction": "1/s", "temperature": "J"}, instead=instead)
+            require_positive("molecular", params, "friction", "temperature", instead=instead)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         return advise_room(self, state["position"], "An atom")
@@ -210,7 +210,6 @@ class Molecular(InBox, Model):
 
 def check_params(params: Arrays) -> None:
     """Raise UnphysicalValue for masses and distances that are not positive, and for energies that are negative."""
-    require_positive("molecular", params, {"mass": "kg", "sigma": "m"})
-    units = {"epsilon": "J", "steepness": "1/m", "friction": "1/s", "temperature": "J"}
-    links = {"bond_stiffness": "N/m", "rest_length": "m", "angle_stiffness": "J/rad^2"}
-    require_not_negative("molecular", params, units | links)
+    require_positive("molecular", params, "mass", "sigma")
+    require_not_negative("molecular", params, "epsilon", "steepness", "friction", "temperature")
+    require_not_negative("molecular", params, "bond_stiffness", "rest_length", "angle_stiffness")

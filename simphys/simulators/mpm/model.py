@@ -130,7 +130,7 @@ class MPM(OnGrid, Model):
     def __post_init__(self) -> None:
         require_grid(self, 2, 3)
         require_counts(self, particles=1, margin=0)
-        require_not_negative_fields(self, skin="m", mass_floor="kg")
+        require_not_negative_fields(self, "skin", "mass_floor")
         least = 2 * self.margin + 2
         enough = min(self.cells) >= least and self.margin >= 1
         constraint = f"must have at least {least} nodes along each axis, with a margin of at least 1"
@@ -234,7 +234,7 @@ class MPM(OnGrid, Model):
 
 def check_params(params: Arrays) -> None:
     """Raise UnphysicalValue unless masses and volumes are positive."""
-    require_positive("mpm", params, {"mass": "kg", "volume": "m^2 or m^3"})
+    require_positive("mpm", params, "mass", "volume")
 
 
 def _require(holds: Any, name: str, constraint: str, found: object, remedy: str) -> None:

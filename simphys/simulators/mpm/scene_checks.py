@@ -140,7 +140,7 @@ def _check_collider(key: Key, collider: ColliderSection, dim: int) -> Iterator[P
         yield Problem((*key, "size"), constraint, collider.size, remedy)
     for name, plane, space in (
         ("rotation", "an angle [rad]", "a quaternion (w, x, y, z)"),
-        ("spin", "a number [rad/s]", "a vector [rad/s]"),
+        ("spin", "a number", "a vector"),
     ):
         value = getattr(collider, name)
         if value is not None and isinstance(value, list) != (dim == 3):
@@ -162,7 +162,7 @@ def _check_counts(grid: GridSection, bodies: Sequence[BodySection]) -> Iterator[
         size = math.prod([max(1.0, edge / spacing) for edge in edges]) * PARTICLE_BYTES
         if size > (free := measure_free()):
             constraint = f"its particles must fit into the free memory, {format_size(free)}"
-            found = Words(f"{size:.3g} bytes or more, for particles {spacing:g} m apart")
+            found = Words(f"{size:.3g} bytes or more, for particles {spacing:g} apart")
             yield Problem(("bodies", place), constraint, found, "Make it smaller, or give a larger particle_spacing.")
 
 
@@ -182,7 +182,7 @@ def _check_places(grid: GridSection, bodies: Sequence[BodySection]) -> Iterator[
         ):
             if outside:
                 constraint = (
-                    f"a body must be inside of the walls, from {_format_corner(lower)} to {_format_corner(upper)} m"
+                    f"a body must be inside of the walls, from {_format_corner(lower)} to {_format_corner(upper)}"
                 )
                 found = Words(f"its {corner} corner at {_format_corner(where)}")
                 yield Problem(("bodies", place), constraint, found, "Move it, make it smaller, or give more cells.")

@@ -93,7 +93,7 @@ def _describe_leaving(model: MPM, state: Arrays) -> str:
     first = int(np.argmax(outside))
     where = ", ".join(f"{x:.3g}" for x in position[first])
     return (
-        f"{_name_particle(model, first).capitalize()} leaves the grid from ({where}) m: give the grid more cells, "
+        f"{_name_particle(model, first).capitalize()} leaves the grid from ({where}): give the grid more cells, "
         "let walls or colliders hold it, or make it slower."
     )
 

@@ -54,7 +54,7 @@ def require_integrator(source: str, found: str) -> None:
 
 def check_params(params: Arrays) -> None:
     """Raise UnphysicalValue unless every length and every mass is positive and finite."""
-    require_positive("pendulum", params, {"length": "m", "mass": "kg"})
+    require_positive("pendulum", params, "length", "mass")
 
 
 def advice(dt: float, *, turn: float, swing: float, fading: float) -> str:
@@ -62,6 +62,6 @@ def advice(dt: float, *, turn: float, swing: float, fading: float) -> str:
     fastest = max(turn, swing, fading)
     what = {turn: "rotation", swing: "swing", fading: "decay by damping"}[fastest]
     return (
-        f"The fastest {what} has a rate of {fastest:.2g} /s: time steps must be short compared with {1 / fastest:.2g} "
-        f"s, but dt is {dt:.2g} s. Lower dt."
+        f"The fastest {what} has a rate of {fastest:.2g}: time steps must be short compared with {1 / fastest:.2g}, "
+        f"but dt is {dt:.2g}. Lower dt."
     )

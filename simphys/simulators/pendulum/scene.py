@@ -264,5 +264,5 @@ def _check_spherical(
     along = np.dot(state.rate, state.direction) / np.linalg.norm(state.direction)
     if abs(along) > PERPENDICULAR * np.linalg.norm(state.rate):
         constraint = "must be perpendicular to the direction: a point mass does not spin about its link"
-        remedy = f"Its component along the link is {along:.3g} rad/s: remove it."
+        remedy = f"Its component along the link is {along:.3g}: remove it."
         yield Problem(("state", "rate"), constraint, state.rate, remedy)

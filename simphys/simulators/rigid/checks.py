@@ -35,11 +35,11 @@ def check_params(params: Arrays) -> None:
     Masses, moments of inertia and transition rates must be positive and finite, friction not negative, restitution
     between 0 and 1. SLACK applies to the last two.
     """
-    require_positive("rigid", params, {"joint_transition_rate": "rad/s or m/s"})
+    require_positive("rigid", params, "joint_transition_rate")
     inertia = np.asarray(params["inertia"])
     is_full = inertia.shape[-1] == 6
-    units = {"mass": "kg"} if is_full else {"mass": "kg", "inertia": "kg m^2"}
-    require_positive("rigid", params, units, instead="To hold a body, name it in `fixed`")
+    names = ("mass",) if is_full else ("mass", "inertia")
+    require_positive("rigid", params, *names, instead="To hold a body, name it in `fixed`")
     if is_full:
         _check_tensors(inertia)
     for name, most, constraint, bounds in (
@@ -102,8 +102,8 @@ def _check_numbers(model: Any) -> None:
     """Raise InputError for a wrong number, and make counts ints."""
     require_counts(model, dim=2, sweeps=1)
     object.__setattr__(model, "fixed", read_counts("RigidBodies.fixed", model.fixed))
-    require_positive_fields(model, slip_speed="m/s")
-    require_not_negative_fields(model, rest_speed="m/s", joint_correction="1")
+    require_positive_fields(model, "slip_speed")
+    require_not_negative_fields(model, "rest_speed", "joint_correction")
     for name, value, allowed in (("dim", model.dim, (2, 3)), ("law", model.law, LAWS)):
         if value not in allowed:
             raise InputError(f"RigidBodies.{name}", f"one of {allowed}", value, "Choose one of these.")

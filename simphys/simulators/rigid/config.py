@@ -8,7 +8,7 @@ from typing import Any
 
 from simphys.autograd import ops, tensor
 from simphys.scenefile.demands import demands_of
-from simphys.scenefile.section import Fields, Problem
+from simphys.scenefile.section import EACH, Fields, Problem
 from simphys.scenefile.sections import Config
 from simphys.simulator import Record
 
@@ -22,6 +22,11 @@ from .pseudo_inertia import Gyration, StartAndGyration, find_inertia
 
 class RigidConfig(Config):
     """A scene of rigid bodies with contacts and joints."""
+
+    NAMED = (
+        *((group, EACH, end) for group in ("joints", "springs") for end in ("a", "b")),
+        ("contact", "apart", EACH, EACH),
+    )
 
     DEMANDS = (
         demands_of(sections.BodySection, "mass", "friction", "restitution")

@@ -330,6 +330,6 @@ class RigidBodies(Model):
             return f"The velocity of body {int(np.argmax(unknown))} is no number: correct it."
         body = int(np.argmax(speed))
         motion = (
-            f"Body {body} is the fastest and moves {np.linalg.norm(state['velocity'][body]) * self.dt:.2g} m a step. "
+            f"Body {body} is the fastest and moves {np.linalg.norm(state['velocity'][body]) * self.dt:.2g} a step. "
         )
         return motion + "Check the motors and the masses, or reduce dt."

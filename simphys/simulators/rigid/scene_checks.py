@@ -121,8 +121,8 @@ def _check_vectors(key: Key, body: BodySection, dim: int) -> Iterator[Problem]:
                 yield from _check_axes((*key, "shapes", place, name), value, dim)
     for name, in_plane, in_space in (
         ("orientation", "an angle [rad]", "a quaternion (w, x, y, z) or a rotation vector [rad]"),
-        ("angular_velocity", "a number [rad/s]", "a vector [rad/s]"),
-        ("inertia", "a number [kg m^2]", "three numbers, or the six of a tensor [kg m^2]"),
+        ("angular_velocity", "a number", "a vector"),
+        ("inertia", "a number", "three numbers, or the six of a tensor"),
     ):
         value = getattr(body, name)
         if value is not None and isinstance(value, list) != (dim == 3):
@@ -275,14 +275,14 @@ def _check_places(
             depth = -overlap.gap_to_plane(own, plane_of(plane))
             if depth > ROUNDING * _size(own) and not bodies[body].fixed:
                 constraint = "bodies start outside of planes"
-                found = f"body {body}, which is {depth:.3g} m deep in plane {place}"
+                found = f"body {body}, which is {depth:.3g} deep in plane {place}"
                 yield _problem(("bodies", body, "position"), constraint, Words(found), "Move it out.")
     for a, b in combinations(range(len(bodies)), 2):
         if frozenset((a, b)) in never or (bodies[a].fixed and bodies[b].fixed):
             continue
         depth = -overlap.gap(cores[a], cores[b])
         if depth > ROUNDING * max(_size(cores[a]), _size(cores[b])):
-            found = f"bodies {a} and {b}, which overlap by {depth:.3g} m"
+            found = f"bodies {a} and {b}, which overlap by {depth:.3g}"
             remedy = f"Move them apart, or exclude their contact: contact.apart = [[{a}, {b}]]."
             yield _problem(("bodies", b, "position"), "bodies must not overlap", Words(found), remedy)
 

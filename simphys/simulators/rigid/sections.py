@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from simphys.scenefile.section import Count, Index, NonNegative, Positive, Section, Simulator
+from simphys.scenefile.section import Body, Count, Index, NonNegative, Positive, Section, Simulator
 
 Vector = Annotated[list[float], Field(min_length=2, max_length=3)]
 Part = Annotated[float, Field(ge=0, le=1)]
@@ -65,7 +65,8 @@ class BodySection(Section):
     centre: its centre of mass in its frame [m], by default the origin; places of markers are given in this frame.
     Unknowns name it centre_of_mass.
 
-    name: its name in pictures, tables and scripts (`scene.bodies["trunk"]`); by default its number.
+    name: its name in pictures, tables and scripts (`scene.bodies["trunk"]`), and wherever the file has to tell a body;
+    by default its number.
 
     shapes: its contact shapes, none by default. Give density [kg/m^2 or kg/m^3] or mass [kg]. inertia: principal
     moments along the axes of its frame [kg m^2], one in the plane and three in space, or the entries xx, yy, zz, yz, xz
@@ -99,7 +100,7 @@ class PlaneSection(Section):
 
 
 class JointSection(Section):
-    """A joint of body `a` and body `b`, or the world; bodies are indices, anchor and axis initial ones in the world.
+    """A joint of body `a` and body `b`, or the world: indices or names. Anchor and axis are initial ones in the world.
 
     Unknowns name the anchor in the frame of a joint_anchor_a, that in the frame of b joint_anchor_b: they start where
     the poses that [[bodies]] give put the anchor.
@@ -118,8 +119,8 @@ class JointSection(Section):
     """
 
     kind: Literal["revolute", "prismatic", "fixed"]
-    a: Index
-    b: Index | None = None
+    a: Body
+    b: Body | None = None
     anchor: Vector | None = None
     axis: Vector | None = None
     damping: NonNegative = 0.0
@@ -139,8 +140,8 @@ class SpringSection(Section):
     length: rest length [m], by default the distance of these positions, whichever anchors are found.
     """
 
-    a: Index
-    b: Index | None = None
+    a: Body
+    b: Body | None = None
     anchor_a: Vector
     anchor_b: Vector
     stiffness: NonNegative
@@ -157,12 +158,12 @@ class EnvironmentSection(Section):
 class ContactSection(Section):
     """Parameters of the compliant law: stiffness [N/m], force per depth, and damping [s/m], relative to that force.
 
-    apart: pairs of bodies, by their indices, that never touch, in addition to pairs connected by a joint.
+    apart: pairs of bodies, by their indices or names, that never touch, in addition to pairs connected by a joint.
     """
 
     stiffness: Positive | None = None
     damping: NonNegative = 0.0
-    apart: list[Annotated[list[Index], Field(min_length=2, max_length=2)]] = []
+    apart: list[Annotated[list[Body], Field(min_length=2, max_length=2)]] = []
 
 
 class ControllerSection(Section):

@@ -68,7 +68,7 @@ class Plane:
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.offset):
-            raise InputError("Plane.offset", "finite", self.offset, "Give a distance [m].")
+            raise InputError("Plane.offset", "finite", self.offset, "Give a distance.")
         length = sum([each * each for each in self.normal]) ** 0.5
         if not abs(length - 1) < 1e-9:
             raise InputError("Plane.normal", "a unit vector", self.normal, f"Divide it by its length, {length:g}.")
@@ -76,4 +76,4 @@ class Plane:
 
 def _require_positive(name: str, value: float) -> None:
     if not is_length(value):
-        raise InputError(name, "a positive length [m], finite", value, "Omit the shape if the body touches nothing.")
+        raise InputError(name, "a positive length, finite", value, "Omit the shape if the body touches nothing.")

@@ -142,8 +142,8 @@ def require_slow(model: RigidBodies, fields: Arrays) -> None:
             continue
         ahead = -float(offset @ velocity) / speed
         if ahead > 0 and float(offset @ offset) < ahead**2 + thick**2:
-            constraint = f"bodies that meet approach in a step by at most both half thicknesses, here {thick:.3g} m"
-            found = f"{model.dt:g} s, in which bodies {a} and {b} come {model.dt * speed:.3g} m closer"
+            constraint = f"bodies that meet approach in a step by at most both half thicknesses, here {thick:.3g}"
+            found = f"{model.dt:g}, in which bodies {a} and {b} come {model.dt * speed:.3g} closer"
             raise InputError("time.dt", constraint, found, f"Set time.dt to {0.9 * thick / speed:.2g} or less.")
 
 

@@ -86,7 +86,7 @@ def _explain_unreachable(
     for place, plane in enumerate([plane_of(each) for each in planes] if name == "position" and body.shapes else []):
         height = _height(plane, target, axis)
         if height is not None and height < min_height - ROUNDING * (1 + min_height):
-            return f"stays {min_height:.3g} m or more in front of plane {place}, and this is {height:.3g} m"
+            return f"stays {min_height:.3g} or more in front of plane {place}, and this is {height:.3g}"
     return ""
 
 

@@ -118,7 +118,7 @@ def _torn(
         if not is_apart and angle <= ROUNDING:
             continue
         to = "the world" if joint.b == WORLD else f"body {joint.b}"
-        by = f"{apart:.3g} m apart" if is_apart else f"turned by {angle:.3g} rad"
+        by = f"{apart:.3g} apart" if is_apart else f"turned by {angle:.3g} rad"
         yield Problem(
             key=(*key, label, "value"),
             constraint="bodies that a joint connects start together",

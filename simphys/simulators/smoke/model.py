@@ -147,11 +147,11 @@ class Smoke(OnGrid, Model):
         fastest = float(abs(state["velocity"]).max())
         cells = fastest * self.dt / self.spacing
         return (
-            f"The fluid moves at up to {fastest:.3g} m/s, or {cells:.3g} cells per step of {self.dt:.3g} s. "
+            f"The fluid moves at up to {fastest:.3g}, or {cells:.3g} cells per step of {self.dt:.3g}. "
             "Take a smaller dt, or semi_lagrangian advection."
         )
 
 
 def check_params(params: Arrays) -> None:
     """Raise UnphysicalValue for a negative viscosity, with which every flow blows up."""
-    require_not_negative("smoke", params, {"viscosity": "m^2/s"})
+    require_not_negative("smoke", params, "viscosity")

@@ -159,13 +159,12 @@ def _check_balance(made: Smoke, sides: Mapping[Side, SideFlowSection], distance:
         return
     part = int(unbalanced[0])
     rate = enters[part] * made.spacing ** (made.dim - 1)
-    unit = "m^2/s" if made.dim == 2 else "m^3/s"
     if parts.max() == 1:
-        found = Words(f"a net inflow of {rate:.4g} {unit}, and no open side")
+        found = Words(f"a net inflow of {rate:.4g}, and no open side")
         remedy = 'Make a side "open", or let as much flow out at another inflow.'
         yield Problem(("grid", "boundaries"), "as much fluid must leave as enters", found, remedy)
     else:
-        found = Words(f"{np.sum(parts == part)} cells that it cuts off, with a net inflow of {rate:.4g} {unit}")
+        found = Words(f"{np.sum(parts == part)} cells that it cuts off, with a net inflow of {rate:.4g}")
         remedy = "Leave a gap around the obstacle, or make a side of these cells open."
         yield Problem(("obstacle",), "the obstacle must not block fluid that enters", found, remedy)
 

@@ -20,4 +20,4 @@ def step_limits(model: Smoke, params: Arrays, state: Arrays) -> tuple[StepLimit,
     """Limit the time step by the diffusion of velocity."""
     nu = float(params["viscosity"])
     limit = model.spacing**2 / (2 * model.dim * nu) if nu > 0 else np.inf
-    return (StepLimit(limit, f"the viscosity, {nu:.4g} m^2/s", "take larger cells"),)
+    return (StepLimit(limit, f"the viscosity, {nu:.4g}", "take larger cells"),)

@@ -93,11 +93,11 @@ class SPH(InBox, Model):
     def __post_init__(self) -> None:
         require_box(self)
         require_counts(self, fluid_count=1, wall_count=0, neighbours=1)
-        require_positive_fields(self, spacing="m", smoothing="m", gauge_width="m", breadth="m", exponent="1")
-        require_not_negative_fields(self, skin="m", diffusion="1")
+        require_positive_fields(self, "spacing", "smoothing", "gauge_width", "breadth", "exponent")
+        require_not_negative_fields(self, "skin", "diffusion")
         if not 1.0 <= self.smoothing / self.spacing <= 3.0:
-            constraint = f"between 1 and 3 spacings of {self.spacing:g} m, so that sums over neighbours are accurate"
-            raise InputError("SPH.smoothing", constraint, f"{self.smoothing:g} m", "Take 1.5 spacings.")
+            constraint = f"between 1 and 3 spacings of {self.spacing:g}, so that sums over neighbours are accurate"
+            raise InputError("SPH.smoothing", constraint, f"{self.smoothing:g}", "Take 1.5 spacings.")
 
     @property
     def particles(self) -> int:
@@ -155,12 +155,11 @@ class SPH(InBox, Model):
     def describe_bodies(self, params: Arrays) -> Bodies:
         walls = np.arange(self.particles) >= self.fluid_count
         group = walls.astype(np.int32) if self.wall_count else None
-        return Bodies(
-            pinned=walls, group=group, own=self.particles, names=("fluid", "wall")[: 1 + bool(self.wall_count)]
-        )
+        names = ("fluid", "wall")[: 1 + bool(self.wall_count)]
+        return Bodies(pinned=walls, group=group, own=self.particles, names=names, box=self.box)
 
 
 def check_params(params: Arrays) -> None:
     """Raise UnphysicalValue for a density or a sound speed that is not positive, a negative viscosity or slip."""
-    require_positive("sph", params, {"rest_density": "kg/m^3", "sound_speed": "m/s"})
-    require_not_negative("sph", params, {"viscosity": "Pa s", "slip_length": "m"})
+    require_positive("sph", params, "rest_density", "sound_speed")
+    require_not_negative("sph", params, "viscosity", "slip_length")

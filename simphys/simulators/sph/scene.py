@@ -206,17 +206,15 @@ class SPHConfig(Config):
         super().require_stable(model, params, state)
         distance, i, j = find_nearest(position, model.box)
         if distance < NEAREST * model.spacing:
-            constraint = f"particles {i} and {j} must be at least {NEAREST * model.spacing:.3g} m apart, half a spacing"
-            raise InputError("blocks", constraint, f"{distance:.3g} m", "Move one of the blocks.")
+            constraint = f"particles {i} and {j} must be at least {NEAREST * model.spacing:.3g} apart, half a spacing"
+            raise InputError("blocks", constraint, f"{distance:.3g}", "Move one of the blocks.")
         fluid = position[: model.fluid_count]
         gravity = np.abs(given["gravity"]) * (fluid.max(axis=0) - fluid.min(axis=0)) * ~np.isfinite(model.box)
         fastest = max(float(np.sqrt((velocity**2).sum(axis=1)).max()), float(np.sqrt(2 * gravity.sum())))
         if given["sound_speed"] < STIFF * fastest:
-            constraint = (
-                f"at least {STIFF:g} times the speed of the fluid, {fastest:.3g} m/s, to be nearly incompressible"
-            )
-            remedy = f"Take {2 * STIFF * fastest:.2g} m/s."
-            raise InputError("material.sound_speed", constraint, f"{given['sound_speed']:g} m/s", remedy)
+            constraint = f"at least {STIFF:g} times the speed of the fluid, {fastest:.3g}, to be nearly incompressible"
+            remedy = f"Take {2 * STIFF * fastest:.2g}."
+            raise InputError("material.sound_speed", constraint, f"{given['sound_speed']:g}", remedy)
         require_room(model, position, ROOM, "a particle")
 
 
@@ -228,8 +226,8 @@ def _check_components(key: Key, given: list[float] | None, dim: int) -> Iterator
 def _check_tank(tank: TankSection, simulator: SPHSimulator) -> Iterator[Problem]:
     smoothing, axes = simulator.smoothing_length, "xyz"[: len(tank.size)]
     if not 1.0 <= smoothing / simulator.spacing <= 3.0:
-        constraint = f"must be between 1 and 3 spacings of {simulator.spacing:g} m, for sums over neighbours"
-        remedy = f"Take {1.5 * simulator.spacing:.3g} m, or leave it out."
+        constraint = f"must be between 1 and 3 spacings of {simulator.spacing:g}, for sums over neighbours"
+        remedy = f"Take {1.5 * simulator.spacing:.3g}, or leave it out."
         yield Problem(("simulator", "smoothing"), constraint, smoothing, remedy)
     for side in tank.walls:
         if side[0] not in axes or side[0] in tank.periodic:
@@ -239,11 +237,11 @@ def _check_tank(tank: TankSection, simulator: SPHSimulator) -> Iterator[Problem]
         key = ("tank", "size", axes.index(axis))
         closed = axis in tank.periodic or f"{axis}+" in tank.walls
         if closed and _is_uneven(size, simulator.spacing):
-            constraint = f"must be a whole number of spacings of {simulator.spacing:g} m"
+            constraint = f"must be a whole number of spacings of {simulator.spacing:g}"
             whole = max(1, round(size / simulator.spacing)) * simulator.spacing
-            yield Problem(key, constraint, size, f"Take {whole:.6g} m.")
+            yield Problem(key, constraint, size, f"Take {whole:.6g}.")
         if axis in tank.periodic and size < 4 * smoothing:
-            constraint = f"a periodic axis must be at least two cut-offs of 2h long, {4 * smoothing:.4g} m"
+            constraint = f"a periodic axis must be at least two cut-offs of 2h long, {4 * smoothing:.4g}"
             yield Problem(key, constraint, size, "Take a longer axis, or a smaller spacing.")
 
 
@@ -256,14 +254,14 @@ def _check_block(block: BlockSection, key: Key, tank: TankSection, simulator: SP
     for axis, (low, high) in enumerate(zip(block.low, block.high, strict=True)):
         place = (*key, "high", axis)
         if high - low < (1 - WHOLE) * simulator.spacing or _is_uneven(high - low, simulator.spacing):
-            constraint = f"must be a whole number of spacings of {simulator.spacing:g} m above low, {low:g} m"
+            constraint = f"must be a whole number of spacings of {simulator.spacing:g} above low, {low:g}"
             yield Problem(place, constraint, high, "Change the block, or the spacing.")
         name, size = "xyz"[axis], tank.size[axis]
         for side, bound, given, outside in (("-", 0.0, low, low < -WHOLE), ("+", size, high, high > size + WHOLE)):
             if outside and (f"{name}{side}" in tank.walls or name in tank.periodic):
-                constraint = f"particles must lie in the tank, from 0 to {size:g} m along {name}"
+                constraint = f"particles must lie in the tank, from 0 to {size:g} along {name}"
                 place = (*key, "low" if side == "-" else "high", axis)
-                yield Problem(place, constraint, given, f"Take {bound:g} m.")
+                yield Problem(place, constraint, given, f"Take {bound:g}.")
 
 
 def _is_uneven(length: float, spacing: float) -> bool:

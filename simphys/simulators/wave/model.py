@@ -212,9 +212,9 @@ class Wave(OnGrid, Model):
 
     def step_limits(self, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
         fastest = float(params["speed"].max())
-        return (StepLimit(self.largest_dt(fastest), f"the largest speed, {fastest:.4g} m/s", "take larger cells"),)
+        return (StepLimit(self.largest_dt(fastest), f"the largest speed, {fastest:.4g}", "take larger cells"),)
 
 
 def check_params(params: Arrays) -> None:
     """Raise UnphysicalValue unless every wave speed is positive: the adjoint divides by its square."""
-    require_positive("Wave", params, {"speed": "m/s"})
+    require_positive("Wave", params, "speed")

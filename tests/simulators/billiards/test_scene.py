@@ -77,12 +77,12 @@ def test_all_given_values_arrive() -> None:
         (
             {"geometry": {"position": [[0.5, 0.5], [0.5, 0.65]]}},
             "geometry.position.1",
-            "balls 0 and 1, which overlap by 0.05 m",
+            "balls 0 and 1, which overlap by 0.05:",
         ),
         (
             {"geometry": {"position": [[0.5, 0.5], [1.95, 0.5]]}},
             "geometry.position.1",
-            "ball 1 at .* 0.05 m too far out",
+            "ball 1 at .* 0.05 too far out",
         ),
         ({"geometry": {"position": [[0.5, 0.5, 0.0], [1.0, 0.2]]}}, "geometry.position.0", "at most 2"),
         ({"material": {"radius": 0.1, "mass": 0.0}}, "material.mass", "greater than 0"),
@@ -95,8 +95,8 @@ def test_all_given_values_arrive() -> None:
         ({"table": {"lower": [0.0, 0.0]}}, "table", "two corners"),
         ({"table": {"lower": [0.0, 1.0], "upper": [2.0, 0.0]}}, "table.upper", "exceed lower"),
         ({"state": {"velocity": [[0.0, 0.0]]}}, "state.velocity", "2 elements"),
-        (term(target=[1.95, 0.5]), "loss.terms.0.target", "unreachable target.* from .0.1, 0.1. to .1.9, 0.9. m"),
-        (term(target=0.95, axis=1), "loss.terms.0.target", "unreachable target.* from 0.1 to 0.9 m"),
+        (term(target=[1.95, 0.5]), "loss.terms.0.target", "unreachable target.* from .0.1, 0.1. to .1.9, 0.9.;"),
+        (term(target=0.95, axis=1), "loss.terms.0.target", "unreachable target.* from 0.1 to 0.9"),
         (term(kind="final_mean", nodes=[0, 1], target=[0.0, 0.5]), "loss.terms.0.target", "unreachable target"),
         (term(kind="running_sum", target=[1.0, 2.0]), "loss.terms.0.target", "unreachable target"),
         (
@@ -139,7 +139,7 @@ def test_an_unknown_start_that_overlaps_is_reported_before_the_search() -> None:
     unknown = {"place": {"parameter": "position", "entries": [0], "start": [1.0, 0.4]}}
     scene = build_scene(from_dict(sections(unknowns=unknown, **term())))
     objective = scene.objective()
-    with pytest.raises(InputError, match=r"balls 0 and 1, which overlap by 0.05 m"):
+    with pytest.raises(InputError, match=r"balls 0 and 1, which overlap by 0.05:"):
         objective.scene_at(objective.start).require_stable()
     with pytest.raises(InputError, match="ball 0 at"):
         objective.scene_at(np.array([-0.2, 0.4])).require_stable()

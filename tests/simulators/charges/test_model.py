@@ -52,7 +52,7 @@ def test_shapes_are_those_of_the_fields() -> None:
 def test_a_motion_that_blows_up_names_the_bodies_that_met() -> None:
     """The rate of the pair is 2 q^2 / s^3 = 8e9 1/s^2; the limit on dt is 2 / sqrt(rate)."""
     model, params, state = two_bodies(1e-3, charge=(2000.0, -2000.0), softening=0.1, dt=1e200)
-    with pytest.raises(BlowUp, match=r"bodies 0 and 1.*below 2\.2e-05 s"):
+    with pytest.raises(BlowUp, match=r"bodies 0 and 1.*below 2\.2e-05,"):
         rollout(model, params, state, steps=20)
 
 
@@ -65,5 +65,5 @@ def test_advice_for_bodies_without_charge() -> None:
 @pytest.mark.parametrize("mass", [0.0, -1.0, float("inf")])
 def test_a_mass_that_no_body_has_is_reported_and_a_search_goes_on(mass: float, mode: Mode) -> None:
     model, params, state = system(2)
-    with pytest.raises(UnphysicalValue, match=rf"charges: mass: positive and finite; found mass\[0\] = {mass:g} kg"):
+    with pytest.raises(UnphysicalValue, match=rf"charges: mass: positive and finite; found mass\[0\] = {mass:g}"):
         rollout(model, params.replace(mass=mass), state, steps=1, mode=mode)

@@ -114,7 +114,7 @@ def test_steps_beyond_the_limit_are_refused_with_what_limits_them() -> None:
     params = params.replace(conductivity=k)
     limit = model.step_limits(params.arrays(), state.arrays())[0].dt
     require_stable_step(replace(model, dt=limit), params, state)
-    with pytest.raises(InputError, match=rf"is {limit:.4g} s, by conductivity 7 .* of cell \[0, 2\]"):
+    with pytest.raises(InputError, match=rf"is {limit:.4g}, by conductivity 7 .* of cell \[0, 2\]"):
         require_stable_step(replace(model, dt=1.01 * limit), params, state)
     require_stable_step(replace(model, dt=100 * limit, scheme="implicit"), params, state)
 

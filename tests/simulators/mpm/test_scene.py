@@ -214,7 +214,7 @@ def without(body: dict[str, Any], *keys: str) -> dict[str, Any]:
         ([{**BOX, "actuator": 0, "fibre": [0.0, 0.0]}], "bodies.0.fibre: must have a direction; found [0.0, 0.0]. "),
         (
             [{**BOX, "lower": [0.1, 0.3]}],
-            "bodies.0: a body must be inside of the walls, from (0.15, 0.15) to (0.85, 0.85) m; found its lower corner "
+            "bodies.0: a body must be inside of the walls, from (0.15, 0.15) to (0.85, 0.85); found its lower corner "
             "at (0.1, 0.3). Move it, make it smaller, or give more cells.",
         ),
         (

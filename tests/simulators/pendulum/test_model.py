@@ -39,9 +39,9 @@ def test_shapes_are_those_of_the_fields() -> None:
 def test_a_chain_that_blows_up_names_the_fastest() -> None:
     """Strong damping decays at the rate c / (m l^2) = 1e3 /s, too fast for steps of 0.1 s."""
     model, params, state = chain(1, dt=0.1, length=1.0, mass=1.0, centre=1.0, inertia=0.0, damping=1e3, rate=1.0)
-    with pytest.raises(BlowUp, match=r"fastest.*dt is 0\.1 s"):
+    with pytest.raises(BlowUp, match=r"fastest.*dt is 0\.1\."):
         rollout(model, params, state, steps=200)
-    assert "decay by damping has a rate of 1e+03 /s" in model.advice(params.arrays(), state.arrays())
+    assert "decay by damping has a rate of 1e+03:" in model.advice(params.arrays(), state.arrays())
 
 
 def test_a_variational_step_too_long_ends_the_motion() -> None:
@@ -60,16 +60,14 @@ def test_a_spherical_pendulum_that_turns_too_far_in_a_step_ends() -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0])
-@pytest.mark.parametrize(("name", "unit"), [("length", "m"), ("mass", "kg")])
-def test_an_unphysical_pendulum_is_reported_and_a_search_goes_on(name: str, unit: str, value: float) -> None:
+@pytest.mark.parametrize("name", ["length", "mass"])
+def test_an_unphysical_pendulum_is_reported_and_a_search_goes_on(name: str, value: float) -> None:
     (model, params, state), (other, its, start) = chain(2), spherical()
     mode: Mode
     for mode in ("fused", "nested"):
-        with pytest.raises(
-            UnphysicalValue, match=rf"{name}: positive and finite; found {name}\[1\] = {value:g} {unit}"
-        ):
+        with pytest.raises(UnphysicalValue, match=rf"{name}: positive and finite; found {name}\[1\] = {value:g}\."):
             rollout(model, params.replace(**{name: tensor([1.0, value])}), state, steps=1, mode=mode)
-        with pytest.raises(UnphysicalValue, match=rf"{name}: positive and finite; found {name} = {value:g} {unit}"):
+        with pytest.raises(UnphysicalValue, match=rf"{name}: positive and finite; found {name} = {value:g}\."):
             rollout(other, its.replace(**{name: tensor(value)}), start, steps=1, mode=mode)
 
 
@@ -78,9 +76,9 @@ def test_an_unphysical_pendulum_is_reported_and_a_search_goes_on(name: str, unit
     [
         (
             {"transition_rate": [0.1, 0.0]},
-            r"transition_rate: positive and finite; found transition_rate\[1\] = 0 rad/s",
+            r"transition_rate: positive and finite; found transition_rate\[1\] = 0",
         ),
-        ({"inertia": [0.1, -0.2]}, r"inertia: 0 or more about the centre of mass; found -0.2 kg m\^2"),
+        ({"inertia": [0.1, -0.2]}, r"inertia: 0 or more about the centre of mass; found -0.2"),
         (
             {"inertia": 0.0, "centre": [1.0, 0.0]},
             r"centre: a link has an inertia about its joint",

@@ -219,9 +219,9 @@ def test_joined_bodies_and_those_that_are_kept_apart_may_overlap() -> None:
 @pytest.mark.parametrize(
     ("term", "changed", "why"),
     [
-        ({"nodes": [1], "target": [3.0, 0.05]}, {}, "body 1 stays 0.1 m or more in front of plane 0, and this is 0.05"),
-        ({"nodes": [0], "axis": 1, "target": -0.1}, {}, "body 0 stays 0.1 m or more in front of plane 0"),
-        ({"target": [[0.0, 0.3], [0.0, 0.0]]}, {}, "body 1 stays 0.1 m or more in front of plane 0"),
+        ({"nodes": [1], "target": [3.0, 0.05]}, {}, "body 1 stays 0.1 or more in front of plane 0, and this is 0.05"),
+        ({"nodes": [0], "axis": 1, "target": -0.1}, {}, "body 0 stays 0.1 or more in front of plane 0"),
+        ({"target": [[0.0, 0.3], [0.0, 0.0]]}, {}, "body 1 stays 0.1 or more in front of plane 0"),
         ({"nodes": [1], "target": [3.0, 0.3]}, {"fixed": True}, "body 1 is fixed at [0.1, 0.5]"),
     ],
 )

@@ -224,7 +224,7 @@ def test_two_bodies_may_meet() -> None:
 
 def test_the_compliant_law_refuses_bodies_that_could_jump_over_each_other() -> None:
     require_stable(*two_discs(speed=74.0))
-    with pytest.raises(InputError, match=r"thicknesses, here 0\.15 m; found 0\.001 s, in which bodies 0 and 1 come 0"):
+    with pytest.raises(InputError, match=r"thicknesses, here 0\.15; found 0\.001, in which bodies 0 and 1 come 0"):
         require_stable(*two_discs(speed=76.0))
     for fine in (two_discs(speed=76.0, aside=0.2), two_discs(speed=-76.0), two_discs(speed=76.0, law="impulse")):
         require_stable(*fine)
@@ -235,7 +235,7 @@ def test_a_step_beyond_the_limit_is_refused_and_the_limiting_term_is_named() -> 
     with pytest.raises(InputError) as caught:
         require_stable(replace(model, dt=0.1), params, state)
     assert str(caught.value) == (
-        "time.dt: the largest stable time step of this scene is 0.08479 s, by the spring 0; found 0.1 s. Set "
+        "time.dt: the largest stable time step of this scene is 0.08479, by the spring 0; found 0.1. Set "
         "time.dt to 0.076 or less, or soften or damp less what limits it."
     )
     require_stable(replace(model, dt=0.084), params, state)

@@ -30,10 +30,10 @@ def at(*entries: list[int], value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("joint", "values", "found"),
     [
-        (HINGE, {"position": at([0, 1], value=0.2)}, "body 0 and the world of joint 0, 0.2 m apart"),
-        (SECOND, {"position": at([1, 0], value=1.0)}, "body 1 and body 0 of joint 0, 0.7 m apart"),
-        (SECOND, {"orientation": at([0, 0], value=np.pi / 2)}, "body 1 and body 0 of joint 0, 0.707 m apart"),
-        (SLIDE, {"position": at([0, 1], value=0.5)}, "body 0 and the world of joint 0, 0.5 m apart"),
+        (HINGE, {"position": at([0, 1], value=0.2)}, "body 0 and the world of joint 0, 0.2 apart"),
+        (SECOND, {"position": at([1, 0], value=1.0)}, "body 1 and body 0 of joint 0, 0.7 apart"),
+        (SECOND, {"orientation": at([0, 0], value=np.pi / 2)}, "body 1 and body 0 of joint 0, 0.707 apart"),
+        (SLIDE, {"position": at([0, 1], value=0.5)}, "body 0 and the world of joint 0, 0.5 apart"),
         (SLIDE, {"orientation": at([0, 0], value=0.5)}, "joint 0, turned by 0.5 rad"),
         (WELD, {"orientation": at([0, 0], value=0.5)}, "body 0 and the world of joint 0, turned by 0.5 rad"),
     ],

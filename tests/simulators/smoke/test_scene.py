@@ -156,12 +156,12 @@ BLOCKED = {"shapes": [{"centre": [2.0, 1.5], "radii": [0.6, 30.0]}]}
         (
             {"grid": grid(boundaries={"x-": "inflow"}), "sides": ENTERS},
             "grid.boundaries",
-            "net inflow of 3 m^2/s, and no open side",
+            "net inflow of 3, and no open side",
         ),
         (
             {"grid": grid(boundaries=CHANNEL), "sides": ENTERS, "obstacle": BLOCKED},
             "obstacle",
-            "cells that it cuts off, with a net inflow of 3 m^2/s",
+            "cells that it cuts off, with a net inflow of 3",
         ),
         (
             {

@@ -34,5 +34,5 @@ def test_diffusion_is_bounded_at_the_limit_and_between_periodic_sides_not_beyond
 def test_a_time_step_beyond_it_is_refused() -> None:
     limit = 0.5**2 / (4 * 10.0)
     build_scene(from_dict(sections(fluid={"viscosity": 10.0}, time={"dt": limit, "steps": 1})))
-    with pytest.raises(InputError, match=r"largest stable time step of this scene is 0\.00625 s, by the viscosity"):
+    with pytest.raises(InputError, match=r"largest stable time step of this scene is 0\.00625, by the viscosity"):
         build_scene(from_dict(sections(fluid={"viscosity": 10.0}, time={"dt": 1.01 * limit, "steps": 1})))

@@ -182,7 +182,7 @@ def test_the_slope_of_the_kernel_is_that_of_a_weight_whose_integral_is_one(dim: 
     ("changed", "message"),
     [
         ({"box": (4.0,)}, "space has 2 or 3 dimensions; found 1"),
-        ({"smoothing": 0.4}, "between 1 and 3 spacings of 0.125 m.*found 0.4 m"),
+        ({"smoothing": 0.4}, "between 1 and 3 spacings of 0.125.*found 0.4"),
     ],
 )
 def test_a_model_that_does_not_fit_is_refused(changed: dict[str, Any], message: str) -> None:

@@ -59,16 +59,16 @@ def test_periodic_axes_have_a_period_and_no_walls() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"tank": {"size": [2.03, 1.0]}}, r"whole number of spacings of 0.1 m.*2.03.*Take 2 m"),
+        ({"tank": {"size": [2.03, 1.0]}}, r"whole number of spacings of 0.1.*2.03.*Take 2"),
         ({"tank": {"walls": ["z-"]}}, "walls are at sides of the axes x, y that are not periodic.*z-"),
-        ({"tank": {"size": [0.5, 1.0], "walls": [], "periodic": ["x"]}}, "at least two cut-offs of 2h long, 0.6 m"),
-        ({"simulator": {"smoothing": 0.05}}, "between 1 and 3 spacings of 0.1 m.*0.05.*Take 0.15 m"),
+        ({"tank": {"size": [0.5, 1.0], "walls": [], "periodic": ["x"]}}, "at least two cut-offs of 2h long, 0.6"),
+        ({"simulator": {"smoothing": 0.05}}, "between 1 and 3 spacings of 0.1.*0.05.*Take 0.15"),
         ({"environment": {"gravity": [0.0, 0.0, 1.0]}}, "must have 2 components, as tank.size"),
         ({"blocks": [{"low": [0.0], "high": [0.5, 0.8]}]}, "must be a list of 2 or more elements"),
         ({"blocks": [{"low": [0.0, 0.0, 0.0], "high": [0.5, 0.8]}]}, "must have 2 components, as tank.size"),
-        ({"blocks": [{"low": [0.0, 0.0], "high": [0.53, 0.8]}]}, "whole number of spacings of 0.1 m above low, 0 m"),
-        ({"blocks": [{"low": [1.8, 0.0], "high": [2.2, 0.8]}]}, "in the tank, from 0 to 2 m along x.*2.2.*Take 2 m"),
-        ({"blocks": [{"low": [-0.1, 0.0], "high": [0.2, 0.8]}]}, "in the tank, from 0 to 2 m along x.*-0.1.*Take 0 m"),
+        ({"blocks": [{"low": [0.0, 0.0], "high": [0.53, 0.8]}]}, "whole number of spacings of 0.1 above low, 0"),
+        ({"blocks": [{"low": [1.8, 0.0], "high": [2.2, 0.8]}]}, "in the tank, from 0 to 2 along x.*2.2.*Take 2"),
+        ({"blocks": [{"low": [-0.1, 0.0], "high": [0.2, 0.8]}]}, "in the tank, from 0 to 2 along x.*-0.1.*Take 0"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(changed: dict[str, Any], message: str) -> None:
@@ -79,13 +79,13 @@ def test_what_cannot_be_simulated_is_refused(changed: dict[str, Any], message: s
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"time": {"dt": 2e-3}}, r"is 0.0015 s, by sound speed; found 0.002 s"),
-        ({"material": {"viscosity": 4000.0}}, r"is 0.0007031 s, by viscosity; found 0.001 s"),
-        ({"material": {"sound_speed": 15.0}}, r"at least 5 times the speed of the fluid, 3.71 m/s.*Take 37 m/s"),
+        ({"time": {"dt": 2e-3}}, r"is 0.0015, by sound speed; found 0.002"),
+        ({"material": {"viscosity": 4000.0}}, r"is 0.0007031, by viscosity; found 0.001"),
+        ({"material": {"sound_speed": 15.0}}, r"at least 5 times the speed of the fluid, 3.71.*Take 37"),
         ({"simulator": {"neighbours": 5}}, r"room for the \d+ neighbours of a particle at the start.*found 5"),
         (
             {"blocks": [{"low": [0.0, 0.0], "high": [0.5, 0.8]}, {"low": [0.32, 0.2], "high": [0.42, 0.4]}]},
-            r"particles \d+ and \d+ must be at least 0.05 m apart, half a spacing; found 0.02 m. Move one",
+            r"particles \d+ and \d+ must be at least 0.05 apart, half a spacing; found 0.02. Move one",
         ),
     ],
 )

@@ -88,7 +88,7 @@ def test_the_limit_of_the_second_order_is_courants() -> None:
 def test_a_blow_up_names_the_stability_limit() -> None:
     model = Wave((10,), 0.1, 0.2, boundaries=("periodic",) * 2)
     params, state = still(model, height=(-1.0) ** np.arange(10))
-    with pytest.raises(BlowUp, match=r"Lower time\.dt below 0\.1 s, .* by the largest speed, 1 m/s"):
+    with pytest.raises(BlowUp, match=r"Lower time\.dt below 0\.1, .* by the largest speed, 1,"):
         rollout(model, params, state, steps=3000)
 
 
@@ -102,5 +102,5 @@ def test_a_speed_that_is_not_positive_is_refused_and_a_search_goes_on(speed: flo
     """The gradient by the start of a cell without waves is one divided by 0 in the fused steps."""
     model = Wave((6,), 0.1, 0.02)
     params, state = still(model, speed=[1.0, 1.0, speed, 1.0, 1.0, 1.0])
-    with pytest.raises(UnphysicalValue, match=rf"Wave: speed: .*found speed\[2\] = {speed:g} m/s"):
+    with pytest.raises(UnphysicalValue, match=rf"Wave: speed: .*found speed\[2\] = {speed:g}"):
         rollout(model, params, state, steps=1)

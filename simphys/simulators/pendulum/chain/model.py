@@ -137,10 +137,10 @@ def own_inertia(params: Arrays) -> Array:
 
 def check_params(params: Arrays) -> None:
     """Raise UnphysicalValue unless lengths, masses and transition rates are positive, and links have inertia."""
-    require_positive("pendulum", params, {"length": "m", "mass": "kg", "transition_rate": "rad/s"})
+    require_positive("pendulum", params, "length", "mass", "transition_rate")
     if not (params["inertia"] >= 0).all():
         remedy = "Give 0 for a point mass; give an unknown the lower bound 0."
-        found = f"{params['inertia'].min():g} kg m^2"
+        found = f"{params['inertia'].min():g}"
         raise UnphysicalValue("pendulum: inertia", "0 or more about the centre of mass", found, remedy)
     if not (own_inertia(params) > 0).all():
         remedy = "Move the centre of mass away from the joint, or give the link an inertia."

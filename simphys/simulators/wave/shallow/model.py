@@ -85,4 +85,4 @@ class ShallowWater(OnGrid, Model):
 
 def check_params(params: Arrays) -> None:
     """Raise UnphysicalValue unless depths and gravity are positive: the speed of waves is the root of their product."""
-    require_positive("ShallowWater", params, {"depth": "m", "gravity": "m/s^2"})
+    require_positive("ShallowWater", params, "depth", "gravity")

@@ -26,7 +26,7 @@ def require_wet(params: Params, state: State) -> None:
     if least <= 0:
         constraint = "every cell has water: depth + elevation is positive"
         remedy = "Deepen the bottom there: the equations do not cover dry cells."
-        raise InputError("medium.depth", constraint, f"{least:.3g} m in cell {cell}", remedy)
+        raise InputError("medium.depth", constraint, f"{least:.3g} in cell {cell}", remedy)
 
 
 def step_limits(model: ShallowWater, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
@@ -35,7 +35,7 @@ def step_limits(model: ShallowWater, params: Arrays, state: Arrays) -> tuple[Ste
     across = tuple(range(1, 1 + model.dim))
     flow = float(np.abs(state["velocity"]).max(axis=across).sum())
     rate = flow + 2 * np.sqrt(model.dim * float(params["gravity"]) * height)
-    cause = f"waves on water of height {height:.3g} m"
+    cause = f"waves on water of height {height:.3g}"
     return (StepLimit(float(np.sqrt(3) * model.spacing / rate), cause, "use larger cells"),)
 
 
@@ -52,6 +52,6 @@ def advice(model: ShallowWater, params: Arrays, state: Arrays) -> str:
     rest = float(params["depth"][tuple(cell)])
     return (
         "The simulation stops where a cell falls dry. "
-        f"Cell {cell} has the least water, {least:.3g} m of {rest:.3g} m at rest. "
+        f"Cell {cell} has the least water, {least:.3g} of {rest:.3g} at rest. "
         "Deepen the bottom there, or make the waves lower."
     )

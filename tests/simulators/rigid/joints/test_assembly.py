@@ -229,7 +229,7 @@ def test_bodies_are_apart_where_they_start() -> None:
     ball = [{"kind": "sphere", "radius": 0.05}]
     for body in (tables["bodies"][0], tables["bodies"][2]):
         body |= {"shapes": ball, "position": [0.0, 0.0], "inertia": 0.1}
-    with pytest.raises(ConfigError, match=r"overlap by 0\.1 m"):
+    with pytest.raises(ConfigError, match=r"overlap by 0\.1"):
         from_dict(tables)
     tables["joints"][2]["start"] = 0.5
     build_scene(from_dict(tables))

@@ -210,7 +210,7 @@ def test_water_that_falls_dry_stops_the_rollout_and_names_the_cell(mode: Any) ->
     depth = np.full(10, 0.5)
     depth[7] = 0.02
     params, state = water(model, depth, -0.4 * np.exp(-((np.arange(10) - 4.0) ** 2)))
-    with pytest.raises(BlowUp, match=r"Cell \[7\] has the least water, .* of 0.02 m at rest\. Deepen the bottom there"):
+    with pytest.raises(BlowUp, match=r"Cell \[7\] has the least water, .* of 0\.02 at rest\. Deepen the bottom there"):
         rollout(model, params, state, steps=200, mode=mode)
 
 
