@@ -22,7 +22,7 @@ from .lanes import lane_lines
 from .program import Domain, Program, Value, View
 from .schedule import Group
 from .scope import Scope
-from .splines import SPACING, SplinePattern
+from .splines import SPACING, SplinePattern, op_cells
 from .stencil_text import write_base
 from .text import LIGHT, SPREAD, find_names, indent, launch_lines
 
@@ -170,7 +170,7 @@ def _emit(group: Group, places: Mapping[Slot, Place], cell: Sequence[str] = ()) 
 
 def find_pieces(program: Program, count: int) -> Pieces | None:
     """Find the particles of a program, if only they and sub-steps on single nodes use its grid; else None."""
-    ops = [op for op in program.ops if isinstance(op.pattern, SplinePattern)]
+    ops = [op for op in program.ops if isinstance(op.pattern, SplinePattern) and op.pattern.weights.many]
     positions = {op.inputs[op.pattern.offset] for op in ops}
     others = [op for op in program.ops if op not in ops and not isinstance(op.pattern, PerCell)]
     outer = [*program.state.values(), *program.params.values(), *program.result.values()]
@@ -179,9 +179,9 @@ def find_pieces(program: Program, count: int) -> Pieces | None:
     (position,) = positions
     if not isinstance(position, Value) or any([_on_grid(value) for value in outer]):
         return None
-    spacing, cells = ops[0].inputs[SPACING], ops[0].variant
-    assert isinstance(spacing, float) and isinstance(cells, tuple), "made by the pattern"
-    return Pieces(position, cells, spacing, count)
+    spacing = ops[0].inputs[SPACING]
+    assert isinstance(spacing, float), "made by the pattern"
+    return Pieces(position, op_cells(ops[0]), spacing, count)
 
 
 def _on_grid(value: Value) -> bool:

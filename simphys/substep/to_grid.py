@@ -58,7 +58,7 @@ def to_grid(
 class ToGrid(SplinePattern):
     """The pattern of `to_grid`."""
 
-    def _target(self, domain: Domain, cells: Shape) -> Domain | None:
+    def _target(self, cells: Shape) -> Domain | None:
         return grid_domain(cells)
 
     def forward(self, op: Op, scope: Scope) -> None:
@@ -111,7 +111,7 @@ class ToGrid(SplinePattern):
             zeros = {value: zero_element(value.elements.element) for value in op.outputs}
             totals = {name: site.assign("total", zero_element(op.views[name].element)) for name in wanted}
             sums = {value: site.assign("total", zeros[value]) for value in given}
-            with self.each_node(site, op, scope, offset=self.load_position(site, op), slopes=by_weight) as stencil:
+            with self.each_node(site, op, scope, slopes=by_weight) as stencil:
                 for node in stencil.nodes:
                     node()
                     here = {**values, self.offset: stencil.offset}

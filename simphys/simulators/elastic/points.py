@@ -145,7 +145,7 @@ def _spread(
     for number, name in enumerate(names):
         part = Drive.apply(model, amplitude, strength, make_directions(number, len(names), model.sources))
         position = Shift.apply(model, at, place_of(model, name, model.sources))
-        density = Spread.apply(model, part, position, model.spacing)
+        density = Spread.apply(model, part, position)
         found[name] = Add.apply(model, fields[name], density, _weights(model, name, scale))
     return found
 
@@ -183,8 +183,8 @@ def _read(
         np.ascontiguousarray(place_of(model, name, len(offset), rows) - offset, runtime.real_dtype()) for rows in (0, 2)
     )
     values, above = velocities[name]
-    continued = ReadAbove[over].apply(model, above, Shift.apply(model, position, beyond), model.spacing)
-    read: Tensor = Read[over].apply(model, values, Shift.apply(model, position, inside), model.spacing) + continued
+    continued = ReadAbove[over].apply(model, above, Shift.apply(model, position, beyond))
+    read: Tensor = Read[over].apply(model, values, Shift.apply(model, position, inside)) + continued
     return read
 
 
