@@ -103,8 +103,8 @@ class SumsAlong(GridPattern):
         self.results = {result: ()}
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        cells = self.read_cells(model)
-        domain = Domain(self.grid_name, math.prod(cells), cells)
+        domain = self.read_grid(model)
+        cells = domain.grid
         views, extra = {}, {}
         relations: dict[str, Array] = {}
         for name, value in inputs.items():

@@ -21,7 +21,7 @@ from .contribution import Contribution
 from .function import declare
 from .grid import CELLS, GridPattern
 from .pattern import Source, name_sources
-from .program import WHOLE, Domain, Op, Value, View
+from .program import WHOLE, Op, Value, View
 from .relation import cached
 from .scope import Scope
 
@@ -89,7 +89,8 @@ class Faces(GridPattern):
         self.arguments, self.places = _merge_pairs(self.sources)
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        cells = self.read_cells(model)
+        domain = self.read_grid(model)
+        cells = domain.grid
         wraps = tuple(getattr(model, self.periodic)) if self.periodic else (False,) * len(cells)
         if len(wraps) != len(cells):
             constraint = f"`{self.periodic}` of the model has a bool for each of the {len(cells)} axes"
@@ -98,11 +99,10 @@ class Faces(GridPattern):
         for name, value in inputs.items():
             if isinstance(value, Value):
                 related = self.sources[name].kind in RELATED
-                views[name] = self.view_cells(name, value, cells) if related else View(WHOLE, value.shape)
+                views[name] = self.view_cells(name, value, domain) if related else View(WHOLE, value.shape)
         flags = cached(model, f"{FLAGS} {wraps}", lambda: find_neighbours(cells))
-        domain = Domain(CELLS, math.prod(cells), cells)
         op = Op(self, inputs, domain, views, relations={FLAGS: flags}, variant=(cells, wraps))
-        op.outputs = self.make_cell_outputs(op, cells)
+        op.outputs = self.make_outputs(op, domain)
         return op
 
     def input_access(self, name: str, op: Op) -> Access:

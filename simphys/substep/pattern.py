@@ -19,7 +19,7 @@ from .program import WHOLE, Domain, Op, Value, View
 from .relation import find_attribute, invert, read_relation
 from .scope import Scope
 
-FIXED = ("constant", "model", "mark")
+FIXED = ("constant", "model", "mark", "cell")
 """Sources to which no gradient flows."""
 ELSEWHERE = ("gathered", "between", "both", "near", "end", "entry", "nodes", "second", "side", "lower", "upper")
 """Sources that a loop reads at other indices than its own."""
@@ -102,6 +102,9 @@ class Pattern(ABC):
 
     is_cheap = True
     """True if the results take so little time that they are computed again for the adjoint, rather than stored."""
+
+    components_first = False
+    """True if arrays of vectors on a grid are [c, *cells]."""
 
     is_long = False
     """True if its text is so long that its loops are kernels of their own on a CPU."""
@@ -230,8 +233,10 @@ class Pattern(ABC):
             if isinstance(like, str) and like.startswith(OF_MODEL):
                 like = (find_attribute(model, like.removeprefix(OF_MODEL)),)
             element = like if isinstance(like, tuple) else self.element_shape(op, like)
-            shape = element if domain == WHOLE else (domain.size, *element)
-            found.append(Value(name, shape, "local", View(domain, element)))
+            leading = () if domain == WHOLE else domain.grid or (domain.size,)
+            first = self.components_first and bool(element)
+            shape = (*element, *leading) if first else (*leading, *element)
+            found.append(Value(name, shape, "local", View(domain, element, components_first=first)))
         return tuple(found)
 
     def element_shape(self, op: Op, name: str) -> Shape:
@@ -346,7 +351,7 @@ def _place_arguments(sources: Mapping[str, Source]) -> tuple[tuple[str, ...], tu
     gathered: dict[str, int] = {}
     for source in sources.values():
         place = gathered.get(source.field) if source.kind == "gathered" else None
-        if place is None and source.kind != "model":
+        if place is None and source.kind not in ("model", "cell"):
             place = len(arguments)
             arguments.append(source.field)
             if source.kind == "gathered":

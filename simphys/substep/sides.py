@@ -14,7 +14,7 @@ from simphys.simulator import Array, Shape
 from .action import Access, Site, Slot
 from .contribution import Contribution, Ends, write_ends
 from .function import declare
-from .grid import CELLS, GridPattern
+from .grid import GridPattern
 from .pattern import Source, name_sources
 from .program import WHOLE, Domain, Op, Value, View
 from .relation import cached, invert
@@ -64,7 +64,8 @@ class Sides(GridPattern):
         self.open_sides = open_sides
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        cells = self.read_cells(model)
+        domain = self.read_grid(model)
+        cells = domain.grid
         numbers = tuple(getattr(model, self.open_sides, ()))
         if not numbers or sorted(set(numbers)) != sorted(numbers) or not set(numbers) <= set(range(2 * len(cells))):
             constraint = f"`{self.open_sides}` of the model has numbers of sides, 0 ... {2 * len(cells) - 1}, each once"
@@ -80,12 +81,11 @@ class Sides(GridPattern):
                 continue
             by = self.sources[name].by
             if by == CELL:
-                views[name] = self.view_cells(name, value, cells)
+                views[name] = self.view_cells(name, value, domain)
             else:
                 views[name] = self._view_sides(name, value, cells) if by == SIDE else View(WHOLE, value.shape)
-        op = Op(self, inputs, Domain(self.over, len(cell)), views, relations=relations)
-        op.outputs = self.make_cell_outputs(op, cells)
-        op.onto = Domain(CELLS, math.prod(cells), cells)
+        op = Op(self, inputs, Domain(self.over, len(cell)), views, relations=relations, onto=domain)
+        op.outputs = self.make_outputs(op, domain)
         return op
 
     def _view_sides(self, name: str, value: Value, cells: Shape) -> View:

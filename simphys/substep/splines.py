@@ -7,7 +7,6 @@ one thread adds to the grid for all of them, and their sums are stored.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -57,7 +56,8 @@ class SplinePattern(GridPattern):
         self.places = (*self.places, None)
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        cells = self.read_cells(model)
+        grid = self.read_grid(model)
+        cells = grid.grid
         spacing = getattr(model, SPACING, None)
         fewest = self.weights.fewest
         if not isinstance(spacing, int | float) or spacing <= 0 or min(cells) < fewest:
@@ -69,12 +69,12 @@ class SplinePattern(GridPattern):
         for name, value in inputs.items():
             if isinstance(value, Value):
                 on_nodes = self.sources[name].kind == "nodes"
-                views[name] = self.view_cells(name, value, cells) if on_nodes else self.view(name, value, domain)
+                views[name] = self.view_cells(name, value, grid) if on_nodes else self.view(name, value, domain)
         if views[self.offset].element != (len(cells),):
             constraint = f"{self.sources[self.offset].field} is [n, {len(cells)}]"
             raise InputError(self.source, constraint, f"{list(views[self.offset].element)}", "Correct it.")
         relations, sides = self.weights.tabulate(model, cells, domain.size, self.source)
-        op = Op(self, inputs, domain, views, relations=relations, variant=(cells, sides), onto=self._target(cells))
+        op = Op(self, inputs, domain, views, relations=relations, variant=(cells, sides), onto=self.target(grid))
         shapes = {name: like(len(cells)) if callable(like) else like for name, like in self.results.items()}
         op.outputs = tuple([self._make_output(op, name, like) for name, like in shapes.items()])
         return op
@@ -84,7 +84,7 @@ class SplinePattern(GridPattern):
         domain = op.onto or op.domain
         return Value(name, (*(domain.grid or (domain.size,)), *element), "local", View(domain, element))
 
-    def _target(self, cells: Shape) -> Domain | None:
+    def target(self, grid: Domain) -> Domain | None:
         """Index set of the results, where it is not that of the particles."""
         return None
 
@@ -204,11 +204,6 @@ def op_cells(op: Op) -> Shape:
     variant: Any = op.variant
     cells: Shape = variant[0]
     return cells
-
-
-def grid_domain(cells: Shape) -> Domain:
-    """Index set of the nodes of a grid."""
-    return Domain(CELLS, math.prod(cells), cells)
 
 
 def dot_product(view: View, a: str, b: str) -> str:

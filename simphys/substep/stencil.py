@@ -69,8 +69,8 @@ class Stencil(GridPattern):
         self.results = {result: ()}
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        cells = self.read_cells(model)
-        domain = Domain(CELLS, math.prod(cells), cells)
+        domain = self.read_grid(model)
+        cells = domain.grid
         views = {n: self._view(n, value, domain) for n, value in inputs.items() if isinstance(value, Value)}
         op = Op(self, inputs, domain, views, variant=cells)
         element = self._result_element(len(cells))

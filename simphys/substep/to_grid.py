@@ -20,15 +20,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simphys.simulator import Shape
-
 from .action import Access, Site, Slot, zero_element
 from .function import declare
 from .pattern import name_sources
 from .program import Domain, Op, Value
 from .scatter import scatter
 from .scope import Scope
-from .splines import Result, SplinePattern, dot_product, grid_domain
+from .splines import Result, SplinePattern, dot_product
 from .stencil_text import Stencil
 
 
@@ -58,8 +56,8 @@ def to_grid(
 class ToGrid(SplinePattern):
     """The pattern of `to_grid`."""
 
-    def _target(self, cells: Shape) -> Domain | None:
-        return grid_domain(cells)
+    def target(self, grid: Domain) -> Domain | None:
+        return grid
 
     def forward(self, op: Op, scope: Scope) -> None:
         names, values = frozenset(self.element.inputs), {}

@@ -30,7 +30,7 @@ from simphys.autograd import Tensor, runtime
 from simphys.numerics.drift import drift
 from simphys.numerics.element import element
 from simphys.simulator import Array
-from simphys.substep import Along, along, concatenate, per_cell, per_element, read_at, spread_from
+from simphys.substep import Along, along, concatenate, per_element, read_at, spread_from
 
 from .model import Elastic, Params
 
@@ -89,7 +89,9 @@ Drive = per_element(
     results={"strength": "q"},
 )
 Spread = spread_from("density", strength="strength", position="position", over="sources", sides="around")
-Add = per_cell(drift, own={"x": "driven", "v": "density"}, constant={"e": "weight"}, results={"driven": "x"})
+Add = per_element(
+    drift, over="cells", own={"x": "driven", "v": "density"}, constant={"e": "weight"}, results={"driven": "x"}
+)
 Read = {
     over: read_at("velocity", field="field", position="position", over=over, sides="beyond")
     for over in ("receivers", "fibre")
