@@ -8,7 +8,7 @@ from simphys.numerics.element import element
 
 from .along import Along, along
 from .collect import collect
-from .concatenate import concatenate
+from .concatenate import concatenate, part
 from .dense import dense
 from .edges import edges
 from .faces import faces
@@ -16,7 +16,6 @@ from .from_grid import from_grid
 from .neighbours import neighbours
 from .operation import operation
 from .pairs import pairs
-from .part import part
 from .per_element import per_element
 from .points import read_at, spread_from
 from .routine import Fields, Setting, routine

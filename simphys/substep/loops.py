@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
-from .action import Access, Action, Site, Slot, zero_element
-from .contribution import Contribution, add_own_adjoint, write_own
+from .action import Access, Site, Slot, zero_element
+from .contribution import Contribution, add_own_adjoint, append_loop, write_own
 from .pattern import Pattern
 from .program import Op, Value
 from .scope import Scope
@@ -123,14 +123,5 @@ class LoopPattern(Pattern):
         targets: Sequence[Contribution],
     ) -> None:
         """Append the loop, and what finishes its contributions."""
-        writes: dict[Slot, Access] = {}
-        for target in targets:
-            if target.access == "none":
-                continue
-            writes[target.slot] = "other" if "other" in (target.access, writes.get(target.slot)) else "own"
-            if target.adds:
-                reads.setdefault(target.slot, target.access)
-        options: Any = {"heavy": self.heavy, "width": self.choose_width(op), "exact": self.exact}
-        scope.add(Action(op.domain, emit, reads, writes, **options))
-        for target in targets:
-            target.finish()
+        options = {"heavy": self.heavy, "width": self.choose_width(op), "exact": self.exact}
+        append_loop(scope, op.domain, emit, reads, targets, **options)
