@@ -20,7 +20,7 @@ from .action import Access, Site, Slot, zero_element
 from .contribution import Contribution
 from .function import declare
 from .grid import CELLS, GridPattern
-from .pattern import Source, name_sources
+from .pattern import Source, name_ends, name_sources
 from .program import WHOLE, Op, Value, View
 from .relation import cached
 from .scope import Scope
@@ -37,7 +37,7 @@ def faces(
     *,
     onto: str,
     between: Mapping[str, str] | None = None,
-    pairs: Mapping[tuple[str, str], str] | None = None,
+    both: Mapping[tuple[str, str], str] | None = None,
     shared: Mapping[str, str] | None = None,
     constant: Mapping[str, str] | None = None,
     periodic: str = "",
@@ -48,7 +48,7 @@ def faces(
     Each mapping goes from its parameters to names of arrays.
 
     - `between`: differences of arrays of cells, that at the upper cell less that at the lower one.
-    - `pairs`: two parameters, for the values at the lower and at the upper cell.
+    - `both`: two parameters, for the values at the lower and at the upper cell.
     - `shared`, `constant`: numbers or vectors that all faces share; no gradient flows to constants.
     - `onto`: name of the result, an array of cells: the flux is subtracted at the lower cell, and added at the upper.
     - `periodic`: attribute of the model with a bool for each axis: True if its last cells lie next to its first ones.
@@ -56,7 +56,7 @@ def faces(
     Sides without a neighbour are closed: nothing flows. `sides` declares what flows through open ones.
     Returns a Function, to be applied to the model and the arrays, each once, in the order of the parameters.
     """
-    lower, upper = ({ends[side]: name for ends, name in (pairs or {}).items()} for side in (0, 1))
+    lower, upper = name_ends(both)
     sources = name_sources(between=between, lower=lower, upper=upper, shared=shared, constant=constant)
     return declare(Faces(func, sources, onto=onto, periodic=periodic))
 
@@ -83,10 +83,9 @@ class Faces(GridPattern):
         first = next((name for name, source in sources.items() if source.kind in RELATED), "")
         if not first:
             constraint = "a flux depends on values at the two cells of its face"
-            raise InputError(f"faces of {onto}", constraint, "neither between nor pairs", "Declare one of these.")
+            raise InputError(f"faces of {onto}", constraint, "neither between nor both", "Declare one of these.")
         super().__init__(func, sources, results={onto: first}, over=CELLS)
         self.periodic = periodic
-        self.arguments, self.places = _merge_pairs(self.sources)
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.read_grid(model)
@@ -242,16 +241,6 @@ def find_neighbours(cells: Shape) -> Array:
         flags |= np.where(at > 0, 1 << 2 * axis, 0).astype(np.int32)
         flags |= np.where(at < count - 1, 2 << 2 * axis, 0).astype(np.int32)
     return flags.reshape(-1)
-
-
-def _merge_pairs(sources: Mapping[str, Source]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """List the arrays, those of a pair once, and the place of each parameter's array among them."""
-    keys: dict[tuple[str, str], int] = {}
-    places = []
-    for name, source in sources.items():
-        key = ("pair", source.field) if source.kind in ("lower", "upper") else (name, source.field)
-        places.append(keys.setdefault(key, len(keys)))
-    return tuple([field for _, field in keys]), tuple(places)
 
 
 def _add_up(site: Site, terms: Sequence[tuple[str, str]]) -> str:

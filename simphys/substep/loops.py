@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from .action import Access, Site, Slot, zero_element
-from .contribution import Contribution, add_own_adjoint, append_loop, write_own
+from .contribution import Contribution, Ends, add_own_adjoint, append_loop, write_ends, write_own
 from .pattern import Pattern
 from .program import Op, Value
-from .scope import Scope
+from .scope import Scope, adjoint_slot
 
 
 class LoopPattern(Pattern):
@@ -37,7 +37,11 @@ class LoopPattern(Pattern):
 
     def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
         """Prepare where the adjoint of an input goes."""
-        return add_own_adjoint(op, name, scope)
+        source = self.sources[name]
+        if source.kind != "gathered":
+            return add_own_adjoint(op, name, scope)
+        ends = Ends("+", source.by, self.has_gaps(op, source.by))
+        return write_ends(op, scope, adjoint_slot(op.array(name)), op.views[name], ends)
 
     def load_adjoint(self, site: Site, op: Op, scope: Scope, value: Value) -> str:
         """Load the adjoint of a result."""

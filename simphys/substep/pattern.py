@@ -51,6 +51,12 @@ def name_sources(**given: Mapping[Any, Any] | None) -> dict[str, Source]:
     return found
 
 
+def name_ends(both: Mapping[tuple[str, str], str] | None) -> tuple[dict[str, str], dict[str, str]]:
+    """Name the arrays of the parameters that take the first of two entries, and of those that take the second."""
+    first, second = ({pair[end]: name for pair, name in (both or {}).items()} for end in (0, 1))
+    return first, second
+
+
 class Pattern(ABC):
     """An element function, and the arrays that its parameters come from."""
 
@@ -344,17 +350,11 @@ class Pattern(ABC):
 def _place_arguments(sources: Mapping[str, Source]) -> tuple[tuple[str, ...], tuple[int | None, ...]]:
     """List the arrays that parameters take, and the place of each parameter's array among them.
 
-    Several parameters may gather from one array. What the model has itself is no argument.
+    Several parameters may take entries of one array. What the model has itself is no argument.
     """
-    arguments: list[str] = []
+    together, keys = ("gathered", "lower", "upper"), dict[tuple[str, str], int]()
     places: list[int | None] = []
-    gathered: dict[str, int] = {}
-    for source in sources.values():
-        place = gathered.get(source.field) if source.kind == "gathered" else None
-        if place is None and source.kind not in ("model", "cell"):
-            place = len(arguments)
-            arguments.append(source.field)
-            if source.kind == "gathered":
-                gathered[source.field] = place
-        places.append(place)
-    return tuple(arguments), tuple(places)
+    for name, source in sources.items():
+        key = "" if source.kind in together else name, source.field
+        places.append(None if source.kind in ("model", "cell") else keys.setdefault(key, len(keys)))
+    return tuple([field for _, field in keys]), tuple(places)

@@ -13,13 +13,13 @@ from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Shape
 
 from .action import Site, Slot, build_element, zero_element
-from .contribution import Contribution, Ends, add_entry_adjoint, write_ends
+from .contribution import Contribution, add_entry_adjoint
 from .function import declare
 from .grid import CELLS, GridPattern, locate_cell
 from .pattern import Source, name_sources
 from .program import WHOLE, Domain, Op, Value, View
 from .relation import cached, find_attribute
-from .scope import Scope, adjoint_slot
+from .scope import Scope
 
 ENTRIES = "entries"
 """Name of the index set of all entries of arrays of one shape, whatever that is."""
@@ -220,10 +220,5 @@ class PerElement(GridPattern):
         return by in op.variant[0] if isinstance(op.variant, tuple) else True
 
     def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
-        source = self.sources[name]
-        if source.kind == "entry":
-            return add_entry_adjoint(op, name, scope, int(source.by))
-        if source.kind != "gathered":
-            return super().add_adjoint(op, scope, name)
-        ends = Ends("+", source.by, self.has_gaps(op, source.by))
-        return write_ends(op, scope, adjoint_slot(op.array(name)), op.views[name], ends)
+        kind, by = self.sources[name].kind, self.sources[name].by
+        return add_entry_adjoint(op, name, scope, int(by)) if kind == "entry" else super().add_adjoint(op, scope, name)

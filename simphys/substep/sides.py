@@ -18,7 +18,7 @@ from .grid import GridPattern
 from .pattern import Source, name_sources
 from .program import WHOLE, Domain, Op, Value, View
 from .relation import cached, invert
-from .scope import Scope, adjoint_slot
+from .scope import Scope
 
 CELL, SIDE = "side_cell", "side_number"
 """Relations: the cell, and the number of the side, of each face at an open side."""
@@ -101,12 +101,6 @@ class Sides(GridPattern):
 
     def write_result(self, op: Op, scope: Scope, value: Value, kind: Literal["value", "tangent"]) -> Contribution:
         return write_ends(op, scope, Slot(kind, value), value.elements, Ends("+", CELL, guarded=True))
-
-    def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
-        source = self.sources[name]
-        if source.kind != "gathered":
-            return super().add_adjoint(op, scope, name)
-        return write_ends(op, scope, adjoint_slot(op.array(name)), op.views[name], Ends("+", source.by, guarded=True))
 
 
 def find_side_faces(cells: Shape, numbers: tuple[int, ...]) -> tuple[Array, Array]:

@@ -102,7 +102,7 @@ Leak = faces(
     leak,
     onto="gain",
     between={"d": "u"},
-    pairs={("a", "b"): "k"},
+    both={("a", "b"): "k"},
     shared={"g": "g"},
     constant={"h": "h"},
     periodic="wraps",

@@ -46,7 +46,7 @@ Conduct = faces(seep, between={"d": "u"}, shared={"k": "c"}, onto="heat")
 Wrap = faces(seep, between={"d": "u"}, shared={"k": "c"}, onto="heat", periodic="wraps")
 Spread = faces(conduct, between={"d": "w"}, shared={"k": "c"}, onto="drift", periodic="wraps")
 Advect = faces(
-    advect, pairs={("low", "high"): "k"}, between={"d": "u"}, constant={"c": "h"}, onto="heat", periodic="wraps"
+    advect, both={("low", "high"): "k"}, between={"d": "u"}, constant={"c": "h"}, onto="heat", periodic="wraps"
 )
 Leak = sides(leak, cells={"u": "u"}, of_side={"s": "outside"}, shared={"k": "c"}, onto="heat")
 Mean = stencil("mean", {"u": _mean, "k": lambda dim: [Term(2.0, (0,) * dim)]})

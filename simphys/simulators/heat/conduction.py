@@ -70,7 +70,7 @@ Conduction = faces(
     conduction,
     onto="heating",
     between={"d": "temperature"},
-    pairs={("a", "b"): "conductivity"},
+    both={("a", "b"): "conductivity"},
     constant={"h": "spacing"},
 )
 """Heating [*cells] [W/m^3] by the neighbours."""
