@@ -29,7 +29,7 @@ FLAGS = "neighbours"
 """Relation with a bit for each face of a cell, set if the next index along the axis is the cell behind that face."""
 BLOCK = 16
 """Cells within a row that are computed together, without a branch: their neighbours lie side by side in memory."""
-RELATED = ("between", "lower", "upper")
+RELATED = ("between", "one", "other")
 
 
 def faces(
@@ -57,7 +57,7 @@ def faces(
     Returns a Function, to be applied to the model and the arrays, each once, in the order of the parameters.
     """
     lower, upper = name_ends(both)
-    sources = name_sources(between=between, lower=lower, upper=upper, shared=shared, constant=constant)
+    sources = name_sources(between=between, one=lower, other=upper, shared=shared, constant=constant)
     return declare(Faces(func, sources, onto=onto, periodic=periodic))
 
 
@@ -184,7 +184,7 @@ class Faces(GridPattern):
         kind = self.sources[name].kind
         if kind == "between":
             return "-" if face.upward else "+"
-        return "+" if face.upward == (kind in ("lower", "shared")) else ""
+        return "+" if face.upward == (kind in ("one", "shared")) else ""
 
     def _list_faces(self, site: Site, op: Op, scope: Scope) -> list[_Face]:
         """List the faces of the loop's cell, the two of each axis in order."""
@@ -220,7 +220,7 @@ class Faces(GridPattern):
                 slot, view = Slot(kind, value), op.views[name]
                 own, other = site.load(slot, view), self._load_other(site, slot, view, face)
                 low, high = (own, other) if face.upward else (other, own)
-                parts = {"lower": low, "upper": high}
+                parts = {"one": low, "other": high}
                 found.append(parts.get(self.sources[name].kind) or site.assign("difference", f"{high} - {low}"))
         return found
 

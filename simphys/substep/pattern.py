@@ -19,9 +19,9 @@ from .program import WHOLE, Domain, Op, Value, View
 from .relation import find_attribute, invert, read_relation
 from .scope import Scope
 
-FIXED = ("constant", "model", "mark", "cell")
+FIXED = ("constant", "model", "mark", "other mark", "cell")
 """Sources to which no gradient flows."""
-ELSEWHERE = ("gathered", "between", "both", "near", "end", "entry", "nodes", "second", "side", "lower", "upper")
+ELSEWHERE = ("gathered", "between", "near", "end", "entry", "nodes", "second", "side", "one", "other")
 """Sources that a loop reads at other indices than its own."""
 OF_MODEL = "model."
 """Beginning of the name of an attribute of the model, among names of parameters."""
@@ -352,7 +352,7 @@ def _place_arguments(sources: Mapping[str, Source]) -> tuple[tuple[str, ...], tu
 
     Several parameters may take entries of one array. What the model has itself is no argument.
     """
-    together, keys = ("gathered", "lower", "upper"), dict[tuple[str, str], int]()
+    together, keys = ("gathered", "one", "other", "mark", "other mark"), dict[tuple[str, str], int]()
     places: list[int | None] = []
     for name, source in sources.items():
         key = "" if source.kind in together else name, source.field
