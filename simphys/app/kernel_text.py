@@ -13,7 +13,7 @@ from simphys.rollout.engine import GeneratedEngine, NestedEngine
 from simphys.rollout.engine.choices import find_forms
 from simphys.rollout.engine.forms import Form
 from simphys.rollout.engine.show import show_kernels
-from simphys.rollout.inputs import read_inputs
+from simphys.rollout.inputs import Inputs, read_inputs
 from simphys.simulator import Engine
 
 GPU = "gpu-"
@@ -34,8 +34,9 @@ def write_kernels(scene: Scene, form: str) -> str:
     if form != "auto":
         device = chosen.arch if chosen.on_gpu else "cuda"
         chosen = replace(chosen, arch=device if form.startswith(GPU) else "cpu")
+    inputs = _read_inputs(scene)  # before the settings change: to compute a control puts the scene's own in force
     with runtime.writing_for(chosen):
-        engine = _make_engine(scene)
+        engine = _make_engine(scene, inputs)
         if not isinstance(engine, GeneratedEngine):
             raise _no_generated_engine(scene, engine)
         if form == "auto":
@@ -48,12 +49,16 @@ def write_kernels(scene: Scene, form: str) -> str:
         return show_kernels(engine, cast(Form, form.removeprefix(GPU)))
 
 
-def _make_engine(scene: Scene) -> Engine:
-    """Make the engine of the scene's rollout: of all experiments, or of the first one if they do not run as a batch."""
+def _read_inputs(scene: Scene) -> Inputs:
+    """Read the inputs of the scene's rollout: of all experiments, or of the first one if they do not run as a batch."""
     batch = make_batch(scene.experiments) if scene.experiments else None
     one = scene.parts[0]
     given = batch or {"params": one.params, "state": one.state, "steps": one.steps, "control": one.control()}
-    inputs = read_inputs(scene.model, **given)
+    return read_inputs(scene.model, **given)
+
+
+def _make_engine(scene: Scene, inputs: Inputs) -> Engine:
+    one = scene.parts[0]
     names = {*inputs.params.names(), *([] if inputs.control is None else ["control"])}
     unknown = {each.parameter for each in scene.config.unknowns.values()}
     if one.controls is not None and unknown & set(one.controls.names()):

@@ -8,18 +8,15 @@ from simphys.numerics.element import element
 
 from .along import Along, along
 from .collect import collect
-from .concatenate import concatenate
+from .concatenate import concatenate, part
 from .dense import dense
 from .edges import edges
 from .faces import faces
 from .from_grid import from_grid
-from .grid import per_cell
 from .neighbours import neighbours
 from .operation import operation
 from .pairs import pairs
-from .part import part
 from .per_element import per_element
-from .per_entry import per_entry
 from .points import read_at, spread_from
 from .routine import Fields, Setting, routine
 from .sequence import Event, Move, sequence, trace_of
@@ -50,9 +47,7 @@ __all__ = [
     "operation",
     "pairs",
     "part",
-    "per_cell",
     "per_element",
-    "per_entry",
     "read_at",
     "routine",
     "sequence",

@@ -256,12 +256,13 @@ class Site:
         self.sums.append((name, slot, view))
         self.line(f"{name} += {expression}")
 
-    def add_all(self, terms: Sequence[tuple[Slot, View, str, str]]) -> None:
+    def add_all(self, terms: Sequence[tuple[Slot, View, str, str]], *, alone: bool = False) -> None:
         """Add to elements at any indices at once: (slot, view, index, name of what is added).
 
-        One after the other, or on a GPU by atomics. All are read before one is written, which is faster.
+        One after the other, or on a GPU by atomics, unless one thread adds `alone`. All are read before one is written,
+        which is faster.
         """
-        atomic, stores = runtime.settings().on_gpu, []
+        atomic, stores = runtime.settings().on_gpu and not alone, []
         for slot, view, index, name in terms:
             place = self._places[slot]
             parts = split_element(name, view.element, whole=place.is_whole)

@@ -16,14 +16,13 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
-from simphys.numerics.element import Element
 from simphys.simulator import Array, Shape
 
-from .action import Access, Action, Site, Slot
-from .concatenate import entry
-from .contribution import Contribution, write_own
+from .action import Access, Site, Slot
+from .contribution import append_loop, write_own
 from .function import declare
 from .grid import CELLS, GridPattern, locate_cell
+from .linear_map import LinearMap
 from .pattern import Source
 from .program import Domain, Op, Value, View
 from .relation import cached, find_attribute
@@ -89,22 +88,16 @@ def find_band(matrix: Array) -> Band:
     return Band(low, weights, int(margin), int(low[middle] - middle), tuple(map(float, weights[middle])))
 
 
-class SumsAlong(GridPattern):
+class SumsAlong(LinearMap, GridPattern):
     """The pattern of `along`."""
 
     def __init__(self, result: str, terms: Mapping[str, Along], over: str) -> None:
-        self.element: Element = entry.element
+        super().__init__(result, {name: Source("near", name) for name in terms}, over=over)
         self.terms, self.grid_name = dict(terms), over
-        self.name = "".join([word.capitalize() for word in result.split("_")])
-        self.source, self.over = f"Along({result})", over
-        self.sources = {name: Source("near", name) for name in terms}
-        self.varying = self.arguments = tuple(terms)
-        self.places = tuple(range(len(terms)))
-        self.results = {result: ()}
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        cells = self.read_cells(model)
-        domain = Domain(self.grid_name, math.prod(cells), cells)
+        domain = self.read_grid(model)
+        cells = domain.grid
         views, extra = {}, {}
         relations: dict[str, Array] = {}
         for name, value in inputs.items():
@@ -146,14 +139,8 @@ class SumsAlong(GridPattern):
 
     # --- the three passes
 
-    def forward(self, op: Op, scope: Scope) -> None:
-        self._append_sums(op, scope, [name for name in op.inputs if not scope.is_zero(op.array(name))], "value")
-
-    def tangent(self, op: Op, scope: Scope) -> None:
-        self._append_sums(op, scope, [n for n, v in op.inputs.items() if scope.moves(v)], "tangent")
-
-    def _append_sums(self, op: Op, scope: Scope, names: Sequence[str], kind: Literal["value", "tangent"]) -> None:
-        target = self.write_result(op, scope, op.outputs[0], kind)
+    def map(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
+        target, names = self.write_result(op, scope, op.outputs[0], kind), self.list_terms(op, scope, kind)
         slots = {name: Slot(kind, op.array(name)) for name in names}
 
         def emit(site: Site) -> None:
@@ -161,7 +148,8 @@ class SumsAlong(GridPattern):
             target.write(site, _join(terms))
 
         margin = self.choose_margin(op, names, transposed=False)
-        self._append_loop(op.domain, scope, emit, list(slots.values()), target, margin)
+        reads: dict[Slot, Access] = dict.fromkeys(slots.values(), "other")
+        append_loop(scope, op.domain, emit, reads, [target], width=BLOCK, margin=margin)
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         given = Slot("adjoint", op.outputs[0])
@@ -177,18 +165,7 @@ class SumsAlong(GridPattern):
             target.write(site, _join([self._add_up(site, op, scope, name, given, transposed=True)]))
 
         margin = self.choose_margin(op, [name], transposed=True)
-        self._append_loop(view.domain, scope, emit, [given], target, margin)
-
-    def _append_loop(
-        self, domain: Domain, scope: Scope, emit: Any, slots: Sequence[Slot], target: Contribution, margin: int
-    ) -> None:
-        if target.access == "none":
-            return
-        reads: dict[Slot, Access] = dict.fromkeys(slots, "other")
-        if target.adds:
-            reads[target.slot] = "own"
-        writes: dict[Slot, Access] = {target.slot: "own"}
-        scope.add(Action(domain, emit, reads, writes, width=BLOCK, margin=margin))
+        append_loop(scope, view.domain, emit, {given: "other"}, [target], width=BLOCK, margin=margin)
 
     def _add_up(self, site: Site, op: Op, scope: Scope, name: str, slot: Slot, *, transposed: bool) -> str:
         """Write the sum of an array's terms in the loop's cell; empty without any."""

@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from simphys.autograd.errors import InputError
-from simphys.numerics.element import Element
 from simphys.simulator import Array
 
-from .action import Access, Action, Site, Slot, zero_element
-from .concatenate import entry
-from .contribution import Ends, write_ends, write_own
+from .action import Access, Site, Slot, zero_element
+from .contribution import Ends, append_loop, write_ends, write_own
 from .function import declare
-from .pattern import Pattern, Source
+from .linear_map import LinearMap
+from .pattern import Source
 from .program import Domain, Op, Value, View
 from .scope import Scope, adjoint_slot
 
@@ -33,17 +32,12 @@ def collect(result: str, *, parts: Mapping[str, str], over: str, onto: str) -> A
     return declare(Collect(result, parts, over, onto))
 
 
-class Collect(Pattern):
+class Collect(LinearMap):
     """The pattern of `collect`."""
 
     def __init__(self, result: str, parts: Mapping[str, str], over: str, onto: str) -> None:
-        self.element: Element = entry.element
-        self.name = "".join([word.capitalize() for word in result.split("_")])
-        self.source, self.over, self._onto = f"Collect({result})", over, onto
-        self.sources = {name: Source("own", name, by) for name, by in parts.items()}
-        self.varying = self.arguments = tuple(parts)
-        self.places = tuple(range(len(parts)))
-        self.results = {result: ()}
+        super().__init__(result, {name: Source("own", name, by) for name, by in parts.items()}, over=over)
+        self._onto = onto
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain, onto = self.own_domain(inputs), Domain(self._onto, getattr(model, self._onto))
@@ -60,13 +54,7 @@ class Collect(Pattern):
         op.outputs = (Value(next(iter(self.results)), (onto.size, *element), "local", View(onto, element)),)
         return op
 
-    def forward(self, op: Op, scope: Scope) -> None:
-        self._append_sums(op, scope, "value")
-
-    def tangent(self, op: Op, scope: Scope) -> None:
-        self._append_sums(op, scope, "tangent")
-
-    def _append_sums(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
+    def map(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
         (result,) = op.outputs
         for name, source in self.sources.items():
             slot, view = self._slot(op, name, kind), op.views[name]
@@ -78,12 +66,7 @@ class Collect(Pattern):
                 to.write(site, site.load(slot, view) if moves else zero_element(view.element))
 
             reads: dict[Slot, Access] = {slot: "own"} if moves else {}
-            if target.access == "none":
-                continue
-            if target.adds:
-                reads[target.slot] = target.access
-            scope.add(Action(op.domain, emit, reads, {target.slot: target.access}))
-            target.finish()
+            append_loop(scope, op.domain, emit, reads, [target])
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         given, view = Slot("adjoint", op.outputs[0]), op.outputs[0].elements
@@ -96,10 +79,7 @@ class Collect(Pattern):
             def emit(site: Site, source: Source = source, target: Any = target) -> None:
                 target.write(site, self.load_gathered(site, op, scope, source.by, given, view))
 
-            reads: dict[Slot, Access] = {given: "other"}
-            if target.adds:
-                reads[target.slot] = "own"
-            scope.add(Action(op.domain, emit, reads, {target.slot: "own"}))
+            append_loop(scope, op.domain, emit, {given: "other"}, [target])
 
     def has_gaps(self, op: Op, by: str) -> bool:
         return by in op.variant if isinstance(op.variant, tuple) else True

@@ -1,17 +1,22 @@
-"""Concatenation: the numbers of several arrays, one array after the other, in an array of numbers."""
+"""Concatenation: the numbers of several arrays, one after the other, in an array of numbers; and parts of one.
+
+A part has the elements of an index set, such as the signals of a control for each body.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from simphys.autograd.errors import InputError
-from simphys.numerics.element import Element, element
+from simphys.simulator import Shape
 
 from .action import Action, Site, Slot, build_element, split_element, zero_element
-from .contribution import write_own
+from .contribution import append_loop, write_own
 from .function import declare
-from .pattern import Pattern, Source
+from .linear_map import LinearMap
+from .pattern import Source
 from .program import Domain, Op, Value, View
 from .scope import Scope, adjoint_slot
 
@@ -26,19 +31,12 @@ def concatenate(*fields: str | tuple[str, ...], result: str) -> Any:
     return declare(Concatenate([(name,) if isinstance(name, str) else name for name in fields], result))
 
 
-@element
-def entry(a):
-    return a
+def part(field: str, *, begin: int, shape: Shape, over: str, result: str) -> Any:
+    """Declare a sub-step that takes the numbers from `begin` on of an array, as an array of a shape [n, ...].
 
-
-@entry.adjoint
-def adj_entry(a, adj):
-    return adj
-
-
-@entry.tangent
-def jvp_entry(a, da):
-    return da
+    Returns a Function, to be applied to the model and the array.
+    """
+    return declare(Part(field, begin, shape, over, result))
 
 
 class Piece(NamedTuple):
@@ -49,18 +47,17 @@ class Piece(NamedTuple):
     begin: int
     stride: int
 
+    def addresses(self, index: str) -> list[str]:
+        """Expressions of the positions of an element's components in the result."""
+        return [f"({self.begin + c} + {self.stride} * {index})" for c in range(self.view.components)]
 
-class Concatenate(Pattern):
+
+class Concatenate(LinearMap):
     """The pattern of `concatenate`."""
 
     def __init__(self, groups: Sequence[tuple[str, ...]], result: str) -> None:
-        self.element: Element = entry.element
-        self.groups = groups
-        self.varying = tuple([name for group in groups for name in group])
-        self.name, self.source, self.over = "Concatenate", f"Concatenate({', '.join(self.varying)})", ""
-        self.sources = {name: Source("own", name) for name in self.varying}
-        self.arguments, self.places = self.varying, tuple(range(len(self.varying)))
-        self.results = {result: (0,)}
+        super().__init__(result, {name: Source("own", name) for group in groups for name in group}, over="")
+        self.name, self.source, self.groups = "Concatenate", f"Concatenate({', '.join(self.varying)})", groups
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         values = {name: value for name, value in inputs.items() if isinstance(value, Value)}
@@ -76,29 +73,13 @@ class Concatenate(Pattern):
         made = Value(next(iter(self.results)), (size,), "local", View(domain, ()))
         return Op(self, inputs, domain, views, (made,))
 
-    def forward(self, op: Op, scope: Scope) -> None:
-        self._copy(op, scope, "value")
-
-    def tangent(self, op: Op, scope: Scope) -> None:
-        self._copy(op, scope, "tangent")
-
     def adjoint(self, op: Op, scope: Scope) -> None:
         source, view = Slot("adjoint", op.outputs[0]), op.outputs[0].elements
         for piece in self._pieces(op):
             if scope.wants(piece.value):
-                self._append_adjoint(piece, source, view, scope)
+                _take(piece, source, view, adjoint_slot(piece.value), scope)
 
-    def _append_adjoint(self, piece: Piece, source: Slot, view: View, scope: Scope) -> None:
-        target = write_own(adjoint_slot(piece.value), piece.view, scope)
-
-        def emit(site: Site) -> None:
-            parts = [site.load_at(source, view, at) for at in _addresses(piece, site.index)]
-            target.write(site, build_element(parts, piece.view.element))
-
-        reads: Any = {source: "other"} | ({target.slot: "own"} if target.adds else {})
-        scope.add(Action(piece.view.domain, emit, reads, {target.slot: "own"}))
-
-    def _copy(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
+    def map(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
         target, view = Slot(kind, op.outputs[0]), op.outputs[0].elements
         scope.started.add(target)
         together: dict[Domain, list[Piece]] = {}
@@ -114,8 +95,8 @@ class Concatenate(Pattern):
             for piece in pieces:
                 source, shape = Slot(target.kind, piece.value), piece.view.element
                 given = site.load(source, piece.view) if piece in moving else site.assign("zero", zero_element(shape))
-                for at, part in zip(_addresses(piece, site.index), split_element(given, shape), strict=True):
-                    site.set_at(target, view, at, part)
+                for at, number in zip(piece.addresses(site.index), split_element(given, shape), strict=True):
+                    site.set_at(target, view, at, number)
 
         reads: Any = {Slot(target.kind, piece.value): "own" for piece in moving}
         scope.add(Action(domain, emit, reads, {target: "other"}))
@@ -144,6 +125,52 @@ def _view(value: Value, group: tuple[str, ...]) -> View:
     return View(Domain(f"{value.name}_elements", length), tuple(rest))
 
 
-def _addresses(piece: Piece, index: str) -> list[str]:
-    """Expressions of the positions of an element's components in the result."""
-    return [f"({piece.begin + part} + {piece.stride} * {index})" for part in range(piece.view.components)]
+def _take(piece: Piece, source: Slot, view: View, to: Slot, scope: Scope) -> None:
+    """Append the loop that takes the elements of a piece out of an array of numbers."""
+    target = write_own(to, piece.view, scope)
+
+    def emit(site: Site) -> None:
+        parts = [site.load_at(source, view, at) for at in piece.addresses(site.index)]
+        target.write(site, build_element(parts, piece.view.element))
+
+    append_loop(scope, piece.view.domain, emit, {source: "other"}, [target])
+
+
+class Part(LinearMap):
+    """The pattern of `part`."""
+
+    def __init__(self, field: str, begin: int, shape: Shape, over: str, result: str) -> None:
+        super().__init__(result, {field: Source("own", field)}, over=over)
+        self.name, self.source = "Part", f"Part({field})"
+        self._begin, self._shape = begin, shape
+
+    def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
+        ((name, value),) = inputs.items()
+        end = self._begin + math.prod(self._shape)
+        if not isinstance(value, Value) or len(value.shape) != 1 or value.size < end:
+            found = f"{list(value.shape)}" if isinstance(value, Value) else repr(value)
+            raise InputError(self.source, f"the array holds {end} numbers or more", found, "Correct it.")
+        domain = Domain(self.over, self._shape[0])
+        made = Value(next(iter(self.results)), self._shape, "local", View(domain, self._shape[1:]))
+        return Op(self, inputs, domain, {name: View(Domain(name, value.size), ())}, (made,), variant=self._begin)
+
+    def map(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
+        piece, source, view = self._ends(op)
+        _take(piece, Slot(kind, source), view, Slot(kind, piece.value), scope)
+
+    def adjoint(self, op: Op, scope: Scope) -> None:
+        piece, source, view = self._ends(op)
+        target, given = adjoint_slot(source), Slot("adjoint", piece.value)
+        scope.begin(target, view, "other")
+
+        def emit(site: Site) -> None:
+            parts = split_element(site.load(given, piece.view), piece.view.element)
+            terms = zip(piece.addresses(site.index), parts, strict=True)
+            site.add_all([(target, view, at, name) for at, name in terms])
+
+        scope.add(Action(op.domain, emit, {given: "own", target: "other"}, {target: "other"}))
+
+    def _ends(self, op: Op) -> tuple[Piece, Value, View]:
+        ((name, view),) = op.views.items()
+        made = op.outputs[0]
+        return Piece(made, made.elements, self._begin, made.elements.components), op.array(name), view

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from .action import Access, Action, Kind, Site, Slot, size_name, zero_element
 from .program import WHOLE, Domain, Op, View
@@ -27,6 +27,27 @@ class Contribution:
     adds: bool
     """True if the slot is read and added to."""
     finish: Callable[[], None] = field(default=_nothing)
+
+
+def append_loop(
+    scope: Scope,
+    domain: Domain,
+    emit: Callable[[Site], None],
+    reads: dict[Slot, Access],
+    targets: Sequence[Contribution],
+    **options: Any,
+) -> None:
+    """Append a loop that writes contributions, and what finishes these."""
+    writes: dict[Slot, Access] = {}
+    for target in targets:
+        if target.access == "none":
+            continue
+        writes[target.slot] = "other" if "other" in (target.access, writes.get(target.slot)) else "own"
+        if target.adds:
+            reads.setdefault(target.slot, target.access)
+    scope.add(Action(domain, emit, reads, writes, **options))
+    for target in targets:
+        target.finish()
 
 
 class Ends(NamedTuple):

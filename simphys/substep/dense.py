@@ -16,9 +16,9 @@ from typing import Any
 from simphys.autograd.errors import InputError
 from simphys.numerics.element import Element, Rule, element_of
 
-from .action import Action, Site, Slot
+from .action import Access, Action, Site, Slot
 from .concatenate import entries
-from .contribution import write_own
+from .contribution import append_loop, write_own
 from .fit import Use
 from .function import declare
 from .matrix import LANES, SUMS, add_outer_products, add_rows, map_entries, multiply, multiply_transposed
@@ -167,8 +167,8 @@ class Dense(Pattern):
                 site.line(f"{total} += {entry} * {site.load_at(g, own, 'k')}")
             target.write(site, total)
 
-        reads: Any = {Slot("value", W): "other", g: "other"} | ({target.slot: "own"} if target.adds else {})
-        scope.add(Action(op.views["x"].domain, emit_column, reads, {target.slot: "own"}, heavy=True))
+        reads: dict[Slot, Access] = {Slot("value", W): "other", g: "other"}
+        append_loop(scope, op.views["x"].domain, emit_column, reads, [target], heavy=True)
 
     # --- tangent
 
@@ -237,8 +237,7 @@ def _add_weight(op: Op, scope: Scope, g: Slot) -> None:
         factor = site.load_at(g, View(op.domain, ()), f"({site.index} // {columns})")
         target.write(site, f"{factor} * {_at(site, 'value', x, f'{site.index} % {columns}')}")
 
-    reads: Any = {g: "other", Slot("value", x): "other"} | ({target.slot: "own"} if target.adds else {})
-    scope.add(Action(view.domain, emit, reads, {target.slot: "own"}))
+    append_loop(scope, view.domain, emit, {g: "other", Slot("value", x): "other"}, [target])
 
 
 def _add_products(op: Op, scope: Scope, g: Slot) -> None:
@@ -264,8 +263,7 @@ def _add_bias(op: Op, scope: Scope, g: Slot) -> None:
     def emit(site: Site) -> None:
         target.write(site, site.load_at(g, View(op.domain, ()), site.index))
 
-    reads: Any = {g: "other"} | ({target.slot: "own"} if target.adds else {})
-    scope.add(Action(op.views["b"].domain, emit, reads, {target.slot: "own"}))
+    append_loop(scope, op.views["b"].domain, emit, {g: "other"}, [target])
 
 
 def _defer_weight(op: Op, scope: Scope, g: Slot) -> None:

@@ -14,12 +14,15 @@ from .action import Access, Site, Slot
 from .contribution import Contribution, Ends, write_ends
 from .function import declare
 from .loops import LoopPattern
-from .pattern import Source, name_sources
+from .pattern import Source, name_ends, name_sources
 from .program import Domain, Op, Value, View
+from .relation import cached, invert
 from .scope import Scope, adjoint_slot
 
 ENDS = "ends"
 """Attribute of the model with the two nodes (a, b) of each edge, [S, 2]."""
+EACH = (f"{ENDS} a", f"{ENDS} b")
+"""Relations: the first, and the second node of each edge."""
 BLOCK = 4
 """Edges that are computed together: enough for the compiler to vectorize, few enough for the registers."""
 
@@ -31,6 +34,7 @@ def edges(
     onto: str,
     over: str = "edges",
     nodes: str = "nodes",
+    both: Mapping[tuple[str, str], str] | None = None,
     own: Mapping[str, str] | None = None,
     shared: Mapping[str, str] | None = None,
     constant: Mapping[str, str] | None = None,
@@ -41,6 +45,7 @@ def edges(
     Each mapping goes from parameters of the element function to names of arrays.
 
     - `between`: differences of arrays of the nodes, that at b less that at a.
+    - `both`: two parameters, for the entries of an array of the nodes at a and at b.
     - `onto`: name of the result, an array of the nodes: the function's result is added at a, and subtracted at b.
     - `own`, `shared`, `constant`: arrays of the edges, as in `per_element`.
     - `unread`: for a parameter, another one that has no effect wherever the first is zero, and a third one of the same
@@ -48,9 +53,11 @@ def edges(
 
     Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
     """
-    sources = name_sources(between=between, own=own, shared=shared, constant=constant)
-    results = {onto: next(iter(between))}
-    return declare(Edges(func, sources, results=results, over=over, nodes=nodes, unread=unread or {}))
+    gathered = {p: (array, by) for by, arrays in zip(EACH, name_ends(both), strict=True) for p, array in arrays.items()}
+    sources = name_sources(between=between, gathered=gathered, own=own, shared=shared, constant=constant)
+    return declare(
+        Edges(func, sources, results={onto: next(iter(between))}, over=over, nodes=nodes, unread=unread or {})
+    )
 
 
 class Edges(LoopPattern):
@@ -81,7 +88,7 @@ class Edges(LoopPattern):
                 raise InputError(self.source, constraint, f"{name}: {(idle, other)}", remedy)
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        nodes = self.own_domain(inputs, kinds=("between",), name=self.nodes)
+        nodes = self.own_domain(inputs, kinds=("between", "gathered"), name=self.nodes)
         count = len(getattr(model, ENDS, ()))
         domain = Domain(self.over, count)
         self.require_constants(inputs, domain)
@@ -90,14 +97,21 @@ class Edges(LoopPattern):
         if loops.size:
             found = f"edge {loops[0]} from {relations[ENDS][loops[0], 0]} to itself"
             raise InputError(self.source, f"`{ENDS}` of the model joins two different {self.nodes}", found, "Drop it.")
+        for by, end in zip(EACH, relations[ENDS].T, strict=True):
+            if any([source.by == by for source in self.sources.values()]):
+                start, entries = invert(model, by, end, nodes.size)
+                relations |= {by: cached(model, by, end.copy), f"{by}_start": start, f"{by}_entries": entries}
         views = {}
         for name, value in inputs.items():
             if isinstance(value, Value):
-                between = self.sources[name].kind == "between"
-                views[name] = View(nodes, value.shape[1:]) if between else self.view(name, value, domain)
+                of_nodes = self.sources[name].kind in ("between", "gathered")
+                views[name] = View(nodes, value.shape[1:]) if of_nodes else self.view(name, value, domain)
         op = Op(self, inputs, domain, views, relations=relations, onto=nodes)
         op.outputs = self.make_outputs(op, nodes)
         return op
+
+    def has_gaps(self, op: Op, by: str) -> bool:
+        return False
 
     def load_input(self, site: Site, op: Op, scope: Scope, name: str, kind: Any) -> str:
         value = op.inputs[name]

@@ -20,8 +20,8 @@ from .action import Access, Site, Slot, zero_element
 from .contribution import Contribution
 from .function import declare
 from .grid import CELLS, GridPattern
-from .pattern import Source, name_sources
-from .program import WHOLE, Domain, Op, Value, View
+from .pattern import Source, name_ends, name_sources
+from .program import WHOLE, Op, Value, View
 from .relation import cached
 from .scope import Scope
 
@@ -29,7 +29,7 @@ FLAGS = "neighbours"
 """Relation with a bit for each face of a cell, set if the next index along the axis is the cell behind that face."""
 BLOCK = 16
 """Cells within a row that are computed together, without a branch: their neighbours lie side by side in memory."""
-RELATED = ("between", "lower", "upper")
+RELATED = ("between", "one", "other")
 
 
 def faces(
@@ -37,7 +37,7 @@ def faces(
     *,
     onto: str,
     between: Mapping[str, str] | None = None,
-    pairs: Mapping[tuple[str, str], str] | None = None,
+    both: Mapping[tuple[str, str], str] | None = None,
     shared: Mapping[str, str] | None = None,
     constant: Mapping[str, str] | None = None,
     periodic: str = "",
@@ -48,7 +48,7 @@ def faces(
     Each mapping goes from its parameters to names of arrays.
 
     - `between`: differences of arrays of cells, that at the upper cell less that at the lower one.
-    - `pairs`: two parameters, for the values at the lower and at the upper cell.
+    - `both`: two parameters, for the values at the lower and at the upper cell.
     - `shared`, `constant`: numbers or vectors that all faces share; no gradient flows to constants.
     - `onto`: name of the result, an array of cells: the flux is subtracted at the lower cell, and added at the upper.
     - `periodic`: attribute of the model with a bool for each axis: True if its last cells lie next to its first ones.
@@ -56,8 +56,8 @@ def faces(
     Sides without a neighbour are closed: nothing flows. `sides` declares what flows through open ones.
     Returns a Function, to be applied to the model and the arrays, each once, in the order of the parameters.
     """
-    lower, upper = ({ends[side]: name for ends, name in (pairs or {}).items()} for side in (0, 1))
-    sources = name_sources(between=between, lower=lower, upper=upper, shared=shared, constant=constant)
+    lower, upper = name_ends(both)
+    sources = name_sources(between=between, one=lower, other=upper, shared=shared, constant=constant)
     return declare(Faces(func, sources, onto=onto, periodic=periodic))
 
 
@@ -83,13 +83,13 @@ class Faces(GridPattern):
         first = next((name for name, source in sources.items() if source.kind in RELATED), "")
         if not first:
             constraint = "a flux depends on values at the two cells of its face"
-            raise InputError(f"faces of {onto}", constraint, "neither between nor pairs", "Declare one of these.")
+            raise InputError(f"faces of {onto}", constraint, "neither between nor both", "Declare one of these.")
         super().__init__(func, sources, results={onto: first}, over=CELLS)
         self.periodic = periodic
-        self.arguments, self.places = _merge_pairs(self.sources)
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        cells = self.read_cells(model)
+        domain = self.read_grid(model)
+        cells = domain.grid
         wraps = tuple(getattr(model, self.periodic)) if self.periodic else (False,) * len(cells)
         if len(wraps) != len(cells):
             constraint = f"`{self.periodic}` of the model has a bool for each of the {len(cells)} axes"
@@ -98,11 +98,10 @@ class Faces(GridPattern):
         for name, value in inputs.items():
             if isinstance(value, Value):
                 related = self.sources[name].kind in RELATED
-                views[name] = self.view_cells(name, value, cells) if related else View(WHOLE, value.shape)
+                views[name] = self.view_cells(name, value, domain) if related else View(WHOLE, value.shape)
         flags = cached(model, f"{FLAGS} {wraps}", lambda: find_neighbours(cells))
-        domain = Domain(CELLS, math.prod(cells), cells)
         op = Op(self, inputs, domain, views, relations={FLAGS: flags}, variant=(cells, wraps))
-        op.outputs = self.make_cell_outputs(op, cells)
+        op.outputs = self.make_outputs(op, domain)
         return op
 
     def input_access(self, name: str, op: Op) -> Access:
@@ -185,7 +184,7 @@ class Faces(GridPattern):
         kind = self.sources[name].kind
         if kind == "between":
             return "-" if face.upward else "+"
-        return "+" if face.upward == (kind in ("lower", "shared")) else ""
+        return "+" if face.upward == (kind in ("one", "shared")) else ""
 
     def _list_faces(self, site: Site, op: Op, scope: Scope) -> list[_Face]:
         """List the faces of the loop's cell, the two of each axis in order."""
@@ -221,7 +220,7 @@ class Faces(GridPattern):
                 slot, view = Slot(kind, value), op.views[name]
                 own, other = site.load(slot, view), self._load_other(site, slot, view, face)
                 low, high = (own, other) if face.upward else (other, own)
-                parts = {"lower": low, "upper": high}
+                parts = {"one": low, "other": high}
                 found.append(parts.get(self.sources[name].kind) or site.assign("difference", f"{high} - {low}"))
         return found
 
@@ -242,16 +241,6 @@ def find_neighbours(cells: Shape) -> Array:
         flags |= np.where(at > 0, 1 << 2 * axis, 0).astype(np.int32)
         flags |= np.where(at < count - 1, 2 << 2 * axis, 0).astype(np.int32)
     return flags.reshape(-1)
-
-
-def _merge_pairs(sources: Mapping[str, Source]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """List the arrays, those of a pair once, and the place of each parameter's array among them."""
-    keys: dict[tuple[str, str], int] = {}
-    places = []
-    for name, source in sources.items():
-        key = ("pair", source.field) if source.kind in ("lower", "upper") else (name, source.field)
-        places.append(keys.setdefault(key, len(keys)))
-    return tuple([field for _, field in keys]), tuple(places)
 
 
 def _add_up(site: Site, terms: Sequence[tuple[str, str]]) -> str:

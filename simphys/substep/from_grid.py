@@ -56,7 +56,7 @@ class FromGrid(SplinePattern):
             moves = self._values(site, op, scope, moving, "tangent") if moving else {}
             totals = [site.assign("total", zero_element(value.elements.element)) for value in op.outputs]
             slopes = kind == "tangent"
-            with self.each_node(site, op, scope, offset=self.load_position(site, op), slopes=slopes) as stencil:
+            with self.each_node(site, op, scope, slopes=slopes) as stencil:
                 for node in stencil.nodes:
                     node()
                     here = {**values, **self._at_node(site, op, scope, names, "value", stencil.node)}
@@ -122,7 +122,7 @@ class FromGrid(SplinePattern):
             adjoints = self._load_adjoints(site, op, scope)
             totals = {name: site.assign("total", zero_element(op.views[name].element)) for name in wanted}
             sums = {name: site.assign("total", zero_element(op.views[name].element)) for name in grids}
-            with self.each_node(site, op, scope, offset=self.load_position(site, op), slopes=by_weight) as stencil:
+            with self.each_node(site, op, scope, slopes=by_weight) as stencil:
                 for node in stencil.nodes:
                     node()
                     here = {**values, **self._at_node(site, op, scope, names, "value", stencil.node)}

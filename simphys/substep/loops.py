@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
-from .action import Access, Action, Site, Slot, zero_element
-from .contribution import Contribution, add_own_adjoint, write_own
+from .action import Access, Site, Slot, zero_element
+from .contribution import Contribution, Ends, add_own_adjoint, append_loop, write_ends, write_own
 from .pattern import Pattern
 from .program import Op, Value
-from .scope import Scope
+from .scope import Scope, adjoint_slot
 
 
 class LoopPattern(Pattern):
@@ -37,7 +37,11 @@ class LoopPattern(Pattern):
 
     def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
         """Prepare where the adjoint of an input goes."""
-        return add_own_adjoint(op, name, scope)
+        source = self.sources[name]
+        if source.kind != "gathered":
+            return add_own_adjoint(op, name, scope)
+        ends = Ends("+", source.by, self.has_gaps(op, source.by))
+        return write_ends(op, scope, adjoint_slot(op.array(name)), op.views[name], ends)
 
     def load_adjoint(self, site: Site, op: Op, scope: Scope, value: Value) -> str:
         """Load the adjoint of a result."""
@@ -123,14 +127,5 @@ class LoopPattern(Pattern):
         targets: Sequence[Contribution],
     ) -> None:
         """Append the loop, and what finishes its contributions."""
-        writes: dict[Slot, Access] = {}
-        for target in targets:
-            if target.access == "none":
-                continue
-            writes[target.slot] = "other" if "other" in (target.access, writes.get(target.slot)) else "own"
-            if target.adds:
-                reads.setdefault(target.slot, target.access)
-        options: Any = {"heavy": self.heavy, "width": self.choose_width(op), "exact": self.exact}
-        scope.add(Action(op.domain, emit, reads, writes, **options))
-        for target in targets:
-            target.finish()
+        options = {"heavy": self.heavy, "width": self.choose_width(op), "exact": self.exact}
+        append_loop(scope, op.domain, emit, reads, targets, **options)

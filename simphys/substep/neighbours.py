@@ -27,7 +27,7 @@ from .contribution import Contribution
 from .function import declare
 from .neighbour_list import NeighbourList, Region, find_list, read_region
 from .pairs import Pairs, Term
-from .pattern import name_sources
+from .pattern import name_ends, name_sources
 from .program import Op, Value, View
 from .scope import Scope
 
@@ -66,10 +66,11 @@ def neighbours(
     Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
     """
     differences = {**distance, **(between or {})}
-    sources = name_sources(between=differences, shared=shared, constant=constant, both=both, mark=marks)
+    (first, second), (mark, other) = name_ends(both), name_ends(marks)
+    given: Any = {"one": first, "other": second, "mark": mark, "other mark": other}
+    sources = name_sources(between=differences, shared=shared, constant=constant, **given)
     (position,) = distance
-    like = position if result is None else result
-    made = Neighbours(func, sources, partners=[*(both or {}), *(marks or {})], onto=onto, like=like, over=over)
+    made = Neighbours(func, sources, results={onto: position if result is None else result}, over=over)
     made.position, made.even = position, even
     return declare(made)
 

@@ -1,11 +1,15 @@
-"""Text of loops over the nodes around a point: its cells on a regular grid, with their weights and slopes."""
+"""Text of loops over the nodes around a point: its cells on a regular grid, with their weights and slopes.
+
+A cell beyond a side stands for a cell inside, as a field is continued there, see `numerics.boundary`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,6 +18,9 @@ from simphys.numerics.cubic import STENCIL, cubic
 from simphys.simulator import Array, Shape
 
 from .action import Site, build_element
+from .program import Op
+from .relation import cached, read_relation
+from .scope import Scope
 
 MARGIN = 8
 """Entries of a table of nodes beyond those that can lie inside."""
@@ -60,8 +67,9 @@ def functions_of_nodes() -> dict[str, Any]:
     return {"fn_cubic": element.forward.func, "fn_slopes": element.tangent.func}
 
 
-def loop_over_nodes(site: Site, nodes: Nodes, point: str, position: str, body: Callable[[Node], None]) -> None:
-    """Write a loop over the nodes of a point: `position` is its vector, `point` its number, `body` writes the rest."""
+@contextmanager
+def loop_over_nodes(site: Site, nodes: Nodes, point: str, position: str) -> Iterator[Node]:
+    """Loop over the nodes of a point, whose vector is `position` and whose number is `point`, within a `with` block."""
     cells, dim = nodes.cells, len(nodes.cells)
     p = site.assign("p", f"({position}) * {nodes.inverse_spacing}")
     below = site.assign("below", f"ti.floor({p})")
@@ -100,7 +108,7 @@ def loop_over_nodes(site: Site, nodes: Nodes, point: str, position: str, body: C
             parts = [" * ".join([factors[d][d == axis] for d in range(dim)]) for axis in range(dim)]
             return site.assign("slope", build_element(parts, (dim,)))
 
-        body(Node(at, weight, slope))
+        yield Node(at, weight, slope)
 
 
 def _choose(index: str, values: Sequence[str]) -> str:
@@ -119,3 +127,48 @@ def flat_index(at: Sequence[str], strides: Sequence[int | str]) -> str:
 def row_major(cells: Shape) -> list[int]:
     """Return the distance in memory from one cell to the next along each axis."""
     return [math.prod(cells[axis + 1 :]) for axis in range(len(cells))]
+
+
+@dataclass(frozen=True)
+class Cubic:
+    """Cubic convolution for points, which are few: four cells along each axis."""
+
+    sides: str
+    """Attribute of the model with the kind of each side x-, x+, y-, ..."""
+    even: str = ""
+    """Attribute of the model with integers [n]: bit a is set if a point spreads evenly along axis a."""
+
+    fewest: ClassVar = 1
+    element_us: ClassVar = 0.1
+    many: ClassVar = False
+
+    def tabulate(self, model: Any, cells: Shape, count: int, source: str) -> tuple[dict[str, Array], Shape]:
+        sides = tuple(getattr(model, self.sides))
+        found = {"nodes": cached(model, f"nodes {cells} {sides}", lambda: node_table(cells, sides))}
+        if self.even:
+            found[self.even] = read_relation(model, self.even, (count,), 2 ** len(cells), source)
+        return found, sides
+
+    def around(self, site: Site, op: Op, scope: Scope, position: str, spacing: str) -> CubicStencil:
+        variant: Any = op.variant
+        cells, sides = variant
+        inverse = site.assign("inverse", f"1.0 / {spacing}")
+        even = scope.relation(op, self.even) if self.even else ""
+        scope.functions |= functions_of_nodes()
+        return CubicStencil(site, Nodes(cells, sides, scope.relation(op, "nodes"), inverse, even), position)
+
+
+class CubicStencil:
+    """The cells around a point; within the loop, expressions of a cell. Fields do not know how far it is from there."""
+
+    def __init__(self, site: Site, nodes: Nodes, position: str) -> None:
+        self._site, self._nodes, self._position = site, nodes, position
+        self.offset, self.node, self.weight, self.slope = f"vector_{len(nodes.cells)}(0.0)", "", "", ""
+        self.nodes: list[Callable[[], None]] = [lambda: None]
+
+    @contextmanager
+    def loop(self, *, slopes: bool) -> Iterator[None]:
+        with loop_over_nodes(self._site, self._nodes, self._site.index, self._position) as node:
+            self.node = self._site.assign("at", flat_index(node.at, row_major(self._nodes.cells)))
+            self.weight, self.slope = node.weight, node.slope() if slopes else ""
+            yield

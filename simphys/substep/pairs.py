@@ -20,13 +20,14 @@ from simphys.numerics.element import Rule
 from simphys.simulator import Shape
 
 from .action import Access, Kind, Site, Slot, size_name, zero_element
-from .fit import Use
 from .function import declare
 from .loops import LoopPattern
-from .pattern import Source, name_sources
+from .pattern import Source, name_ends, name_sources
 from .program import WHOLE, Domain, Op, Value, View
 from .scope import Scope
 
+OF_FIRST, OF_SECOND = ("one", "mark"), ("other", "other mark")
+"""Sources of the parameters that take the entry of i, and of those that take the entry of j."""
 PAIR_US = 0.0005
 """Serial cost [us] of one ordered pair in the forward pass, approximately."""
 
@@ -53,34 +54,28 @@ def pairs(
     The function must change its sign if i and j are exchanged: f(-d, q_j, q_i) = -f(d, q_i, q_j).
     Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
     """
-    sources = name_sources(between=between, shared=shared, constant=constant, both=both)
-    return declare(Pairs(func, sources, partners=list(both or {}), onto=onto, like=next(iter(between)), over=over))
+    first, second = name_ends(both)
+    sources = name_sources(between=between, shared=shared, constant=constant, one=first, other=second)
+    return declare(Pairs(func, sources, results={onto: next(iter(between))}, over=over))
 
 
 class Pairs(LoopPattern):
-    """The pattern of `pairs`. Its inputs are the parameters of the element function, without those of j alone."""
+    """The pattern of `pairs`. Adjoints of what j gives come as those of what i gives, of the pair in reverse."""
 
     is_cheap = False
     heavy = True
+    swept = ("between", *OF_FIRST, *OF_SECOND)
+    """Sources that the sums over j go through."""
 
     def __init__(
         self,
         func: Any,
         sources: Mapping[str, Source],
         *,
-        partners: Sequence[tuple[str, str]],
-        onto: str,
-        like: str | Shape,
+        results: Mapping[str, str | Shape],
         over: str,
     ) -> None:
-        super().__init__(func, sources, results={onto: like}, over=over)
-        self._all_varying = self.varying
-        self._first_of = {second: first for first, second in partners}
-        """Parameter of i for each parameter of j."""
-        self.sources = {name: source for name, source in self.sources.items() if name not in self._first_of}
-        self.varying = tuple([name for name in self.varying if name in self.sources])
-        self.arguments = tuple([source.field for source in self.sources.values()])
-        self.places = tuple(range(len(self.arguments)))
+        super().__init__(func, sources, results=results, over=over)
         if self.reads_results:
             found, remedy = "an adjoint or a tangent that takes it", "Compute what it needs from the inputs."
             raise InputError(self.source, "no rule takes the force of a pair, which is not stored", found, remedy)
@@ -92,7 +87,7 @@ class Pairs(LoopPattern):
         return int(op.domain.size**2)
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        domain = self.own_domain(inputs, kinds=("between", "both"))
+        domain = self.own_domain(inputs, kinds=("between", "one"))
         views = {name: self.view(name, value, domain) for name, value in inputs.items() if isinstance(value, Value)}
         for name, view in views.items():
             if len(view.element) > 1:
@@ -105,12 +100,6 @@ class Pairs(LoopPattern):
     def view(self, name: str, value: Value, domain: Domain) -> View:
         return super().view(name, value, domain if self._is_swept(name) else WHOLE)
 
-    def element_shape(self, op: Op, name: str) -> Shape:
-        return super().element_shape(op, self._first_of.get(name, name))
-
-    def list_uses(self, op: Op) -> list[Use]:
-        return [use._replace(varying=self._all_varying) for use in super().list_uses(op)]
-
     def arrange(self, op: Op) -> None:
         for name in op.views:
             value = op.inputs[name]
@@ -121,7 +110,7 @@ class Pairs(LoopPattern):
 
     def _is_swept(self, name: str) -> bool:
         """True for an array that the sums over j go through."""
-        return self.sources[name].kind in ("between", "both", "mark")
+        return self.sources[name].kind in self.swept
 
     # --- the three passes
 
@@ -146,7 +135,7 @@ class Pairs(LoopPattern):
 
         def emit(site: Site) -> None:
             moves = dict(zip(self.element.inputs, self._terms(site, op, scope, moving, "tangent"), strict=True))
-            terms = [*self._terms(site, op, scope, names, "value"), *[moves[name] for name in self._all_varying]]
+            terms = [*self._terms(site, op, scope, names, "value"), *[moves[name] for name in self.varying]]
             (total,) = self._sum(site, op, scope, rule, terms, {0: value.element})
             target.write(site, total)
 
@@ -156,10 +145,10 @@ class Pairs(LoopPattern):
     def adjoint(self, op: Op, scope: Scope) -> None:
         rule = self.adjoint_rule()
         (value,) = op.outputs
-        wanted = {name: self._all_varying.index(name) for name in self.wanted_adjoints(op, scope)}
+        wanted = {name: self.varying.index(name) for name in self.wanted_adjoints(op, scope)}
         if not wanted:
             return
-        names = rule.reads(tuple([name in wanted for name in self._all_varying])) & frozenset(self.element.inputs)
+        names = rule.reads(tuple([name in wanted for name in self.varying])) & frozenset(self.element.inputs)
         targets = {name: self.add_adjoint(op, scope, name) for name in wanted}
 
         def emit(site: Site) -> None:
@@ -175,11 +164,7 @@ class Pairs(LoopPattern):
         self._append(op, scope, emit, reads, list(targets.values()))
 
     def wanted_adjoints(self, op: Op, scope: Scope) -> list[str]:
-        rule = self.adjoint_rule()
-        values = {name: op.inputs[self._first_of.get(name, name)] for name in self.element.inputs}
-        zeros = {name for name, value in values.items() if isinstance(value, Value) and scope.is_zero(value)}
-        vanishing = dict(zip(self._all_varying, rule.vanishing(zeros), strict=True))
-        return [name for name in self.varying if scope.wants(op.inputs[name]) and not vanishing[name]]
+        return [name for name in super().wanted_adjoints(op, scope) if self.sources[name].kind not in OF_SECOND]
 
     # --- a sum over j
 
@@ -200,20 +185,19 @@ class Pairs(LoopPattern):
         return [self._term(site, op, scope, name, kind, used=name in names) for name in self.element.inputs]
 
     def _term(self, site: Site, op: Op, scope: Scope, name: str, kind: Kind, *, used: bool) -> Term:
-        first = self._first_of.get(name, name)
-        value = op.inputs[first]
+        value, source = op.inputs[name], self.sources[name].kind
         if not used:
-            zero = self.zero(op, first)
+            zero = self.zero(op, name)
             return lambda j: zero
         fixed = not isinstance(value, Value) or scope.is_zero(value) or (kind == "tangent" and not scope.moves(value))
-        if fixed or self.sources[first].kind in ("shared", "constant"):
-            found = self.load_input(site, op, scope, first, kind)
+        if fixed or source in ("shared", "constant"):
+            found = self.load_input(site, op, scope, name, kind)
             return lambda j: found
         assert isinstance(value, Value), "others are fixed"
-        slot, view = Slot(kind, value), op.views[first]
-        if self.sources[first].kind == "between":
+        slot, view = Slot(kind, value), op.views[name]
+        if source == "between":
             return self._difference(site, slot, view)
-        if name != first:
+        if source in OF_SECOND:
             return lambda j: site.assign(slot.value.name, site.load_at(slot, view, j))
         own = site.load(slot, view)
         return lambda j: own
@@ -229,8 +213,7 @@ class Pairs(LoopPattern):
 
     def _swept_reads(self, op: Op, scope: Scope, names: Collection[str], kind: Kind = "value") -> dict[Slot, Access]:
         """Slots of the arrays that the named parameters come from: the sums read other elements of them, too."""
-        inputs = frozenset([self._first_of.get(name, name) for name in names])
-        return dict.fromkeys(self.input_reads(op, scope, inputs, kind), "other")
+        return dict.fromkeys(self.input_reads(op, scope, frozenset(names), kind), "other")
 
 
 Term = Callable[[str], str]

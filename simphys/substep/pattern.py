@@ -19,9 +19,9 @@ from .program import WHOLE, Domain, Op, Value, View
 from .relation import find_attribute, invert, read_relation
 from .scope import Scope
 
-FIXED = ("constant", "model", "mark")
+FIXED = ("constant", "model", "mark", "other mark", "cell")
 """Sources to which no gradient flows."""
-ELSEWHERE = ("gathered", "between", "both", "near", "end", "entry", "nodes", "second", "side", "lower", "upper")
+ELSEWHERE = ("gathered", "between", "near", "end", "entry", "nodes", "second", "side", "one", "other")
 """Sources that a loop reads at other indices than its own."""
 OF_MODEL = "model."
 """Beginning of the name of an attribute of the model, among names of parameters."""
@@ -49,6 +49,12 @@ def name_sources(**given: Mapping[Any, Any] | None) -> dict[str, Source]:
             source = Source(kind, *name) if isinstance(name, tuple) else Source(kind, name)
             found |= dict.fromkeys(parameters if isinstance(parameters, tuple) else (parameters,), source)
     return found
+
+
+def name_ends(both: Mapping[tuple[str, str], str] | None) -> tuple[dict[str, str], dict[str, str]]:
+    """Name the arrays of the parameters that take the first of two entries, and of those that take the second."""
+    first, second = ({pair[end]: name for pair, name in (both or {}).items()} for end in (0, 1))
+    return first, second
 
 
 class Pattern(ABC):
@@ -102,6 +108,9 @@ class Pattern(ABC):
 
     is_cheap = True
     """True if the results take so little time that they are computed again for the adjoint, rather than stored."""
+
+    components_first = False
+    """True if arrays of vectors on a grid are [c, *cells]."""
 
     is_long = False
     """True if its text is so long that its loops are kernels of their own on a CPU."""
@@ -230,8 +239,10 @@ class Pattern(ABC):
             if isinstance(like, str) and like.startswith(OF_MODEL):
                 like = (find_attribute(model, like.removeprefix(OF_MODEL)),)
             element = like if isinstance(like, tuple) else self.element_shape(op, like)
-            shape = element if domain == WHOLE else (domain.size, *element)
-            found.append(Value(name, shape, "local", View(domain, element)))
+            leading = () if domain == WHOLE else domain.grid or (domain.size,)
+            first = self.components_first and bool(element)
+            shape = (*element, *leading) if first else (*leading, *element)
+            found.append(Value(name, shape, "local", View(domain, element, components_first=first)))
         return tuple(found)
 
     def element_shape(self, op: Op, name: str) -> Shape:
@@ -339,17 +350,11 @@ class Pattern(ABC):
 def _place_arguments(sources: Mapping[str, Source]) -> tuple[tuple[str, ...], tuple[int | None, ...]]:
     """List the arrays that parameters take, and the place of each parameter's array among them.
 
-    Several parameters may gather from one array. What the model has itself is no argument.
+    Several parameters may take entries of one array. What the model has itself is no argument.
     """
-    arguments: list[str] = []
+    together, keys = ("gathered", "one", "other", "mark", "other mark"), dict[tuple[str, str], int]()
     places: list[int | None] = []
-    gathered: dict[str, int] = {}
-    for source in sources.values():
-        place = gathered.get(source.field) if source.kind == "gathered" else None
-        if place is None and source.kind != "model":
-            place = len(arguments)
-            arguments.append(source.field)
-            if source.kind == "gathered":
-                gathered[source.field] = place
-        places.append(place)
-    return tuple(arguments), tuple(places)
+    for name, source in sources.items():
+        key = "" if source.kind in together else name, source.field
+        places.append(None if source.kind in ("model", "cell") else keys.setdefault(key, len(keys)))
+    return tuple([field for _, field in keys]), tuple(places)

@@ -1,4 +1,4 @@
-"""Sub-steps in which each element is computed by itself: nodes, particles, springs, or the system as a whole."""
+"""Sub-steps in which each element is computed by itself: nodes, springs, cells of a grid, or the system as a whole."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Shape
 
-from .action import Site, build_element
-from .contribution import Contribution, Ends, write_ends
+from .action import Site, Slot, build_element, zero_element
+from .contribution import Contribution, add_entry_adjoint
 from .function import declare
-from .loops import LoopPattern
+from .grid import CELLS, GridPattern, locate_cell
 from .pattern import Source, name_sources
-from .program import Domain, Op, Value, View
+from .program import WHOLE, Domain, Op, Value, View
 from .relation import cached, find_attribute
-from .scope import Scope, adjoint_slot
+from .scope import Scope
+
+ENTRIES = "entries"
+"""Name of the index set of all entries of arrays of one shape, whatever that is."""
 
 
 def per_element(
@@ -29,23 +32,33 @@ def per_element(
     own: Mapping[str, str] | None = None,
     shared: Mapping[str, str] | None = None,
     gathered: Mapping[str, tuple[str, str]] | None = None,
+    entries: Mapping[str, tuple[str, int]] | None = None,
     constant: Mapping[str, str] | None = None,
     of_model: Mapping[str, str] | None = None,
+    inner: Mapping[str, str] | None = None,
+    index: str = "",
     results: Mapping[str, str | Shape] | None = None,
+    components_first: bool = False,
     idle: Mapping[str, str] | None = None,
 ) -> Any:
     """Declare a sub-step that applies an element function to each element of an index set.
 
     Each mapping goes from parameters of the element function to names of arrays.
 
-    - `over`: the index set, such as "nodes"; without one, the function takes whole arrays.
-    - `own`: arrays with an entry for each element: numbers [n], vectors [n, c] or matrices [n, r, c].
+    - `over`: the index set, such as "nodes". If this attribute of the model is the shape of a grid, as "cells" is, its
+      cells; with "entries", each entry of arrays of one shape, a number; without one, the function takes whole arrays.
+    - `own`: arrays with an entry for each element: numbers [n], vectors [n, c] or matrices [n, r, c]. Arrays of cells
+      are numbers [*cells], and vectors [*cells, c], or [c, *cells] with `components_first`.
     - `shared`: arrays that all elements share: a number [] or a vector [c].
     - `gathered`: (array, attribute of the model with the index of the entry that each element reads; -1 reads 0).
       Several parameters may read entries of one array.
+    - `entries`: (array, number of an entry), for an entry that all elements share, such as that of a body.
     - `constant`: numbers, or arrays with an entry for each element, that no gradient flows to.
     - `of_model`: attributes of the model, arrays with a number or a vector for each element. An attribute may have its
       own attributes, as in "springs.anchor".
+    - `inner`: parameters that tell where a cell lies, from attributes of the model with a bool for each axis: a vector
+      with 1 for each axis, but 0 where the bool is True and the cell is the first one along the axis.
+    - `index`: a parameter that takes the index of the cell along each axis, a vector.
     - `results`: names of the results. Each is followed by the parameter whose shape an element of it has, or by that
       shape; "model.freedoms" is a vector of as many components as this attribute of the model says. By default there is
       one, named like the element function, of the shape of the first parameter.
@@ -53,9 +66,13 @@ def per_element(
 
     Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
     """
-    sources = name_sources(own=own, shared=shared, gathered=gathered, constant=constant, model=of_model)
+    numbered = {p: (name, f"{number}") for p, (name, number) in (entries or {}).items()}
+    placed = {p: (p, name) for p, name in (inner or {}).items()} | ({index: (index, CELLS)} if index else {})
+    sources = name_sources(
+        own=own, shared=shared, gathered=gathered, entry=numbered, constant=constant, model=of_model, cell=placed
+    )
     made = PerElement(func, sources, results=results, over=over)
-    made.idle = idle or {}
+    made.grid_name, made.components_first, made.idle = over, components_first, idle or {}
     return declare(made)
 
 
@@ -63,12 +80,13 @@ TABLE = "table"
 """Name of the array of all numbers of the model that a sub-step reads."""
 
 
-class PerElement(LoopPattern):
+class PerElement(GridPattern):
     """The pattern of `per_element`."""
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self._find_domain(model, inputs)
-        self.require_constants(inputs, domain)
+        if not domain.grid:
+            self.require_constants(inputs, domain)
         views = {name: self.view(name, v, domain) for name, v in inputs.items() if isinstance(v, Value)}
         relations: dict[str, Array] = {}
         lengths: dict[str, int] = {}
@@ -87,7 +105,8 @@ class PerElement(LoopPattern):
         op = Op(self, inputs, domain, views, relations=relations)
         gathered = {source.by for source in self.sources.values() if source.kind == "gathered"}
         gaps = tuple([by for by in sorted(gathered) if (relations[by] < 0).any()])
-        op.variant = gaps, tuple([(part.shape[1:], part.dtype.kind) for part in parts.values()])
+        kinds = tuple([(part.shape[1:], part.dtype.kind) for part in parts.values()])
+        op.variant = gaps, kinds, self._find_closed(model, domain)
         op.outputs = self.make_outputs(op, domain, model)
         return op
 
@@ -97,11 +116,36 @@ class PerElement(LoopPattern):
 
     def _find_domain(self, model: Any, inputs: Mapping[str, Value | float]) -> Domain:
         """Find the index set: that of its own arrays, or of an index array if it has none."""
+        if self.over == ENTRIES:
+            return self._find_entries(inputs)
+        sizes = getattr(model, self.over, None)
+        if self.over == CELLS or (
+            isinstance(sizes, tuple) and sizes and all([isinstance(n, int | np.integer) for n in sizes])
+        ):
+            return self.read_grid(model)
         kinds = [source.kind for source in self.sources.values()]
         if "own" in kinds or "gathered" not in kinds:
             return self.own_domain(inputs)
         by = self.sources[next(name for name, kind in zip(self.sources, kinds, strict=True) if kind == "gathered")].by
         return Domain(self.over, len(find_attribute(model, by)))
+
+    def _find_entries(self, inputs: Mapping[str, Value | float]) -> Domain:
+        """Find the index set of all entries of its own arrays. Errors: InputError for arrays of several shapes."""
+        own = {self.sources[n].field: v for n, v in inputs.items() if self.sources[n].kind == "own"}
+        shapes = {name: value.shape for name, value in own.items() if isinstance(value, Value)}
+        if len(set(shapes.values())) != 1:
+            found = ", ".join([f"{name} of {list(shape)}" for name, shape in shapes.items()])
+            raise InputError(self.source, "its arrays have one shape", found or "none", "Correct them.")
+        (shape,) = set(shapes.values())
+        return Domain(f"{ENTRIES}_{'_'.join(map(str, shape))}", math.prod(shape), shape) if shape else WHOLE
+
+    def _find_closed(self, model: Any, domain: Domain) -> tuple[tuple[str, tuple[bool, ...]], ...]:
+        """Read for each parameter of `inner` which axes are closed. Errors: InputError for one without a grid."""
+        placed = {name: source.by for name, source in self.sources.items() if source.kind == "cell"}
+        if placed and not domain.grid:
+            constraint = f"{', '.join(placed)} tells where a cell lies, so `{self.over}` of the model is a grid"
+            raise InputError(self.source, constraint, repr(getattr(model, self.over, None)), "Correct `over`.")
+        return tuple([(name, tuple(getattr(model, by))) for name, by in placed.items() if by != CELLS])
 
     def _read_array(self, model: Any, name: str, count: int) -> Array:
         """Read an array of the model. Errors: InputError for one that does not fit."""
@@ -120,7 +164,15 @@ class PerElement(LoopPattern):
         return table
 
     def load_input(self, site: Site, op: Op, scope: Scope, name: str, kind: Any) -> str:
-        if name not in self._of_model:
+        source = self.sources[name]
+        if source.kind == "cell":
+            return self._load_place(site, op, name, source.by)
+        if source.kind == "entry":
+            value, view = op.array(name), op.views[name]
+            if scope.is_zero(value) or (kind == "tangent" and not scope.moves(value)):
+                return zero_element(view.element)
+            return site.assign(value.name, site.load_at(Slot(kind, value), view, source.by))
+        if source.kind != "model":
             return super().load_input(site, op, scope, name, kind)
         assert isinstance(op.variant, tuple), "made with the sub-step"
         layout = dict(zip(self._of_model, op.variant[1], strict=True))
@@ -131,17 +183,42 @@ class PerElement(LoopPattern):
         found = build_element(parts, shape)
         return site.assign(name, f"ti.cast({found}, i32)" if number == "i" else found)
 
+    def _load_place(self, site: Site, op: Op, name: str, by: str) -> str:
+        """Write the index of the cell along each axis, or 1 for each axis along which it is an inner one."""
+        variant: Any = op.variant
+        cells = op.domain.grid
+        if by == CELLS:
+            place = [locate_cell(site, cells, axis) for axis in range(len(cells))]
+            return site.assign(name, build_element(place, (len(place),)))
+        parts = []
+        for axis, closed in enumerate(dict(variant[2])[name]):
+            inside = not closed or (site.row and axis == len(cells) - 1)
+            at = "" if inside else locate_cell(site, cells, axis)
+            parts.append("1.0" if inside else f"ti.select({at} > 0, 1.0, 0.0)")
+        return site.assign(name, build_element(parts, (len(parts),)))
+
+    def element_shape(self, op: Op, name: str) -> Shape:
+        in_cell = name in self.sources and self.sources[name].kind == "cell"
+        return (len(op.domain.grid),) if in_cell else super().element_shape(op, name)
+
     def view(self, name: str, value: Value, domain: Domain) -> View:
-        if self.sources[name].kind == "gathered":
+        kind, by = self.sources[name].kind, self.sources[name].by
+        if kind == "gathered":
             return self.foreign_view(name, value)
-        return super().view(name, value, domain)
+        if kind == "entry":
+            view = self.foreign_view(name, value)
+            if not 0 <= int(by) < view.domain.size:
+                constraint = f"{self.sources[name].field} has an entry with the number {by}"
+                raise InputError(self.source, constraint, f"{view.domain.size} entries", "Correct the declaration.")
+            return view
+        if not domain.grid:
+            return super().view(name, value, domain)
+        own = kind == "own" or (kind == "constant" and value.shape[: len(domain.grid)] == domain.grid)
+        return self.view_cells(name, value, domain) if own else View(WHOLE, value.shape)
 
     def has_gaps(self, op: Op, by: str) -> bool:
         return by in op.variant[0] if isinstance(op.variant, tuple) else True
 
     def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
-        source = self.sources[name]
-        if source.kind != "gathered":
-            return super().add_adjoint(op, scope, name)
-        ends = Ends("+", source.by, self.has_gaps(op, source.by))
-        return write_ends(op, scope, adjoint_slot(op.array(name)), op.views[name], ends)
+        kind, by = self.sources[name].kind, self.sources[name].by
+        return add_entry_adjoint(op, name, scope, int(by)) if kind == "entry" else super().add_adjoint(op, scope, name)

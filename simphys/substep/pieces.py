@@ -17,12 +17,13 @@ from simphys.numerics import bspline
 from simphys.simulator import Shape
 
 from .action import Action, Place, Site, Slot, size_name, zero_element
-from .grid import CELLS, PerCell
+from .grid import CELLS
 from .lanes import lane_lines
-from .program import Domain, Program, Value, View
+from .per_element import PerElement
+from .program import Domain, Op, Program, Value, View
 from .schedule import Group
 from .scope import Scope
-from .splines import SPACING, SplinePattern
+from .splines import SPACING, SplinePattern, op_cells
 from .stencil_text import write_base
 from .text import LIGHT, SPREAD, find_names, indent, launch_lines
 
@@ -170,18 +171,24 @@ def _emit(group: Group, places: Mapping[Slot, Place], cell: Sequence[str] = ()) 
 
 def find_pieces(program: Program, count: int) -> Pieces | None:
     """Find the particles of a program, if only they and sub-steps on single nodes use its grid; else None."""
-    ops = [op for op in program.ops if isinstance(op.pattern, SplinePattern)]
+    ops = [op for op in program.ops if isinstance(op.pattern, SplinePattern) and op.pattern.weights.many]
     positions = {op.inputs[op.pattern.offset] for op in ops}
-    others = [op for op in program.ops if op not in ops and not isinstance(op.pattern, PerCell)]
+    others = [op for op in program.ops if op not in ops and not _is_on_nodes(op)]
     outer = [*program.state.values(), *program.params.values(), *program.result.values()]
     if len(positions) != 1 or any([_on_grid(v) for op in others for v in [*op.values(), *op.outputs]]):
         return None
     (position,) = positions
     if not isinstance(position, Value) or any([_on_grid(value) for value in outer]):
         return None
-    spacing, cells = ops[0].inputs[SPACING], ops[0].variant
-    assert isinstance(spacing, float) and isinstance(cells, tuple), "made by the pattern"
-    return Pieces(position, cells, spacing, count)
+    spacing = ops[0].inputs[SPACING]
+    assert isinstance(spacing, float), "made by the pattern"
+    return Pieces(position, op_cells(ops[0]), spacing, count)
+
+
+def _is_on_nodes(op: Op) -> bool:
+    """True for a sub-step on single nodes, which reads and writes nothing else."""
+    kinds = {source.kind for source in op.pattern.sources.values()}
+    return isinstance(op.pattern, PerElement) and bool(op.domain.grid) and "gathered" not in kinds
 
 
 def _on_grid(value: Value) -> bool:

@@ -1,16 +1,18 @@
-"""Scatter: a loop over particles that adds to nodes of a grid."""
+"""Scatter: a loop over particles or points that adds to nodes of a grid."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
 
 from simphys.autograd import runtime
 
-from .action import Access, Action, Site, Slot, zero_element
-from .program import Domain, Op, View
+from .action import Access, Action, Site, Slot, size_name, zero_element
+from .program import WHOLE, Domain, Op, View
 from .scope import Scope, hidden
-from .splines import SplinePattern, count_nodes
-from .stencil_text import Stencil
+from .splines import SplinePattern, op_cells
 
 
 def scatter(
@@ -18,7 +20,7 @@ def scatter(
     op: Op,
     scope: Scope,
     targets: Mapping[Slot, View],
-    terms: Callable[[Site, Stencil], Sequence[str]],
+    terms: Callable[[Site, Any], Sequence[str]],
     prepare: Callable[[Site], None],
     reads: Mapping[Slot, Access],
     *,
@@ -26,24 +28,27 @@ def scatter(
 ) -> None:
     """Append the loop over particles that adds the terms of each node to slots of the grid."""
     grids = {slot: _open_grid(op, scope, slot, view) for slot, view in targets.items()}
+    many, count = pattern.weights.many, math.prod(op_cells(op))
 
     def emit(site: Site) -> None:
-        prepare(site)
-        start = "" if scope.grids == 1 else f"piece * {count_nodes(op)} + "
-        with pattern.each_node(site, op, scope, offset=pattern.load_position(site, op), slopes=slopes) as stencil:
-            held = []
-            for node in stencil.nodes:
-                node()
-                for (slot, view), term in zip(grids.values(), terms(site, stencil), strict=True):
-                    held.append((slot, view, f"{start}{stencil.node}", site.assign("added", term)))
-            site.add_all(held)
+        with nullcontext() if many else site.loop("point", size_name(op.domain)):
+            prepare(site)
+            start = "" if scope.grids == 1 else f"piece * {count} + "
+            with pattern.each_node(site, op, scope, slopes=slopes) as stencil:
+                held = []
+                for node in stencil.nodes:
+                    node()
+                    for (slot, view), term in zip(grids.values(), terms(site, stencil), strict=True):
+                        held.append((slot, view, f"{start}{stencil.node}", site.assign("added", term)))
+                site.add_all(held, alone=not many)
 
     both: dict[Slot, Access] = dict.fromkeys([slot for slot, _ in grids.values()], "other")
-    serial = scope.alike or not runtime.settings().on_gpu
-    scope.add(Action(op.domain, emit, {**reads, **both}, both, in_order=serial))
+    serial = many and (scope.alike or not runtime.settings().on_gpu)
+    found: dict[Slot, Access] = {**(reads if many else dict.fromkeys(reads, "other")), **both}
+    scope.add(Action(op.domain if many else WHOLE, emit, found, both, heavy=not many, in_order=serial))
     for target, (slot, view) in grids.items():
         if slot is not target:
-            _sum_grids(scope, slot, view, target, targets[target], count_nodes(op))
+            _sum_grids(scope, slot, view, target, targets[target], count)
 
 
 def _open_grid(op: Op, scope: Scope, slot: Slot, view: View) -> tuple[Slot, View]:
@@ -51,7 +56,7 @@ def _open_grid(op: Op, scope: Scope, slot: Slot, view: View) -> tuple[Slot, View
     if scope.grids == 1:
         scope.begin(slot, view, "other")
         return slot, view
-    domain = Domain("cells_of_pieces", scope.grids * count_nodes(op))
+    domain = Domain("cells_of_pieces", scope.grids * math.prod(op_cells(op)))
     parts = View(domain, view.element)
     return Slot("adjoint" if slot.kind == "sum" else slot.kind, hidden(f"pieces_of_{slot}", domain, parts)), parts
 

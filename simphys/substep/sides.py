@@ -14,11 +14,11 @@ from simphys.simulator import Array, Shape
 from .action import Access, Site, Slot
 from .contribution import Contribution, Ends, write_ends
 from .function import declare
-from .grid import CELLS, GridPattern
+from .grid import GridPattern
 from .pattern import Source, name_sources
 from .program import WHOLE, Domain, Op, Value, View
 from .relation import cached, invert
-from .scope import Scope, adjoint_slot
+from .scope import Scope
 
 CELL, SIDE = "side_cell", "side_number"
 """Relations: the cell, and the number of the side, of each face at an open side."""
@@ -64,7 +64,8 @@ class Sides(GridPattern):
         self.open_sides = open_sides
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        cells = self.read_cells(model)
+        domain = self.read_grid(model)
+        cells = domain.grid
         numbers = tuple(getattr(model, self.open_sides, ()))
         if not numbers or sorted(set(numbers)) != sorted(numbers) or not set(numbers) <= set(range(2 * len(cells))):
             constraint = f"`{self.open_sides}` of the model has numbers of sides, 0 ... {2 * len(cells) - 1}, each once"
@@ -80,12 +81,11 @@ class Sides(GridPattern):
                 continue
             by = self.sources[name].by
             if by == CELL:
-                views[name] = self.view_cells(name, value, cells)
+                views[name] = self.view_cells(name, value, domain)
             else:
                 views[name] = self._view_sides(name, value, cells) if by == SIDE else View(WHOLE, value.shape)
-        op = Op(self, inputs, Domain(self.over, len(cell)), views, relations=relations)
-        op.outputs = self.make_cell_outputs(op, cells)
-        op.onto = Domain(CELLS, math.prod(cells), cells)
+        op = Op(self, inputs, Domain(self.over, len(cell)), views, relations=relations, onto=domain)
+        op.outputs = self.make_outputs(op, domain)
         return op
 
     def _view_sides(self, name: str, value: Value, cells: Shape) -> View:
@@ -101,12 +101,6 @@ class Sides(GridPattern):
 
     def write_result(self, op: Op, scope: Scope, value: Value, kind: Literal["value", "tangent"]) -> Contribution:
         return write_ends(op, scope, Slot(kind, value), value.elements, Ends("+", CELL, guarded=True))
-
-    def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
-        source = self.sources[name]
-        if source.kind != "gathered":
-            return super().add_adjoint(op, scope, name)
-        return write_ends(op, scope, adjoint_slot(op.array(name)), op.views[name], Ends("+", source.by, guarded=True))
 
 
 def find_side_faces(cells: Shape, numbers: tuple[int, ...]) -> tuple[Array, Array]:

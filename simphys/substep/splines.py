@@ -1,23 +1,27 @@
-"""Common parts of sub-steps between particles and the nodes of a grid, see to_grid.py and from_grid.py."""
+"""Common parts of sub-steps between particles, or points, and the nodes of a grid, see to_grid.py and from_grid.py.
+
+Interpolations differ in their weights: what these are, the tables that they take of the model, and what lies beyond the
+sides. Particles are many: loops share them out, and sums over nodes are computed again for the adjoint. Points are few:
+one thread adds to the grid for all of them, and their sums are stored.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
 from simphys.autograd.errors import InputError
-from simphys.numerics import bspline
 from simphys.simulator import Shape
 
 from .action import Access, Site, Slot
 from .contribution import Contribution, add_own_adjoint, write_own
 from .grid import CELLS, GridPattern
+from .nodes import Cubic, CubicStencil
 from .pattern import Source
 from .program import Domain, Op, Value, View
 from .scope import Scope, adjoint_slot
-from .stencil_text import Stencil
+from .stencil_text import Quadratic, Stencil
 
 SPACING = "spacing"
 """Attribute of the model with the distance of neighbouring nodes."""
@@ -28,10 +32,19 @@ Result = str | Shape | Callable[[int], Shape]
 class SplinePattern(GridPattern):
     """Base of both patterns. The spacing of the nodes is an input besides those of the function."""
 
-    element_us = 0.03
-    is_long = True
-
-    def __init__(self, func: Any, sources: Mapping[str, Source], *, results: Mapping[str, Result], over: str) -> None:
+    def __init__(
+        self,
+        func: Any,
+        sources: Mapping[str, Source],
+        *,
+        results: Mapping[str, Result],
+        over: str,
+        weights: Quadratic | Cubic | None = None,
+        grid: str = CELLS,
+    ) -> None:
+        self.weights, self.grid_name = weights or Quadratic(), grid
+        self.element_us, many = self.weights.element_us, self.weights.many
+        self.is_long, self.is_cheap, self.heavy = many, many, not many
         shapes: dict[str, Any] = {name: like for name, like in results.items()}
         super().__init__(func, sources, results=shapes, over=over)
         offsets = [name for name, source in self.sources.items() if source.kind == "offset"]
@@ -43,22 +56,25 @@ class SplinePattern(GridPattern):
         self.places = (*self.places, None)
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        cells = self.read_cells(model)
+        grid = self.read_grid(model)
+        cells = grid.grid
         spacing = getattr(model, SPACING, None)
-        if not isinstance(spacing, float) or spacing <= 0 or min(cells) < bspline.STENCIL:
-            constraint = f"`{SPACING}` of the model is a positive number, and each axis has 3 nodes or more"
+        fewest = self.weights.fewest
+        if not isinstance(spacing, int | float) or spacing <= 0 or min(cells) < fewest:
+            constraint = f"`{SPACING}` of the model is a positive number, and each axis has {fewest} nodes or more"
             raise InputError(self.source, constraint, f"{spacing!r}, {list(cells)}", "Correct the model.")
-        inputs = {**inputs, SPACING: spacing}
+        inputs = {**inputs, SPACING: float(spacing)}
         domain = self.own_domain(inputs, kinds=("own", "offset"))
         views = {}
         for name, value in inputs.items():
             if isinstance(value, Value):
                 on_nodes = self.sources[name].kind == "nodes"
-                views[name] = self.view_cells(name, value, cells) if on_nodes else self.view(name, value, domain)
+                views[name] = self.view_cells(name, value, grid) if on_nodes else self.view(name, value, domain)
         if views[self.offset].element != (len(cells),):
             constraint = f"{self.sources[self.offset].field} is [n, {len(cells)}]"
             raise InputError(self.source, constraint, f"{list(views[self.offset].element)}", "Correct it.")
-        op = Op(self, inputs, domain, views, variant=cells, onto=self._target(domain, cells))
+        relations, sides = self.weights.tabulate(model, cells, domain.size, self.source)
+        op = Op(self, inputs, domain, views, relations=relations, variant=(cells, sides), onto=self.target(grid))
         shapes = {name: like(len(cells)) if callable(like) else like for name, like in self.results.items()}
         op.outputs = tuple([self._make_output(op, name, like) for name, like in shapes.items()])
         return op
@@ -68,17 +84,17 @@ class SplinePattern(GridPattern):
         domain = op.onto or op.domain
         return Value(name, (*(domain.grid or (domain.size,)), *element), "local", View(domain, element))
 
-    def _target(self, domain: Domain, cells: Shape) -> Domain | None:
+    def target(self, grid: Domain) -> Domain | None:
         """Index set of the results, where it is not that of the particles."""
         return None
 
     # --- parts of the three passes
 
     @contextmanager
-    def each_node(self, site: Site, op: Op, scope: Scope, *, offset: str, slopes: bool = False) -> Iterator[Stencil]:
+    def each_node(self, site: Site, op: Op, scope: Scope, *, slopes: bool = False) -> Iterator[Stencil | CubicStencil]:
         """Loop over the nodes around a particle, within a `with` block."""
-        assert isinstance(op.variant, tuple), "the numbers of nodes"
-        stencil = Stencil(site, op.variant, offset, scope.number(op, SPACING), scope)
+        position = site.load(Slot("value", op.array(self.offset)), op.views[self.offset])
+        stencil = self.weights.around(site, op, scope, position, scope.number(op, SPACING))
         with stencil.loop(slopes=slopes):
             yield stencil
 
@@ -126,7 +142,7 @@ class SplinePattern(GridPattern):
                 found[Slot(kind, value)] = "other"
         return found
 
-    def _move_weight(self, site: Site, op: Op, scope: Scope, stencil: Stencil) -> str | None:
+    def _move_weight(self, site: Site, op: Op, scope: Scope, stencil: Stencil | CubicStencil) -> str | None:
         """Write the tangent of a node's weight; None if the particles do not move."""
         value = op.inputs[self.offset]
         if not scope.moves(value):
@@ -139,7 +155,7 @@ class SplinePattern(GridPattern):
         site: Site,
         op: Op,
         scope: Scope,
-        stencil: Stencil,
+        stencil: Stencil | CubicStencil,
         values: Mapping[str, str],
         tangents: Mapping[str, str],
     ) -> list[str]:
@@ -182,19 +198,12 @@ class SplinePattern(GridPattern):
             return add_own_adjoint(op, name, scope)
         return write_own(adjoint_slot(op.array(name)), op.views[name], scope)
 
-    def load_position(self, site: Site, op: Op) -> str:
-        return site.load(Slot("value", op.array(self.offset)), op.views[self.offset])
 
-
-def count_nodes(op: Op) -> int:
-    """Number of nodes."""
-    assert isinstance(op.variant, tuple), "the numbers of nodes"
-    return math.prod(op.variant)
-
-
-def grid_domain(cells: Shape) -> Domain:
-    """Index set of the nodes of a grid."""
-    return Domain(CELLS, math.prod(cells), cells)
+def op_cells(op: Op) -> Shape:
+    """Return the number of nodes along each axis."""
+    variant: Any = op.variant
+    cells: Shape = variant[0]
+    return cells
 
 
 def dot_product(view: View, a: str, b: str) -> str:

@@ -12,14 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from simphys.autograd.errors import InputError
-from simphys.numerics.element import Element
 from simphys.simulator import Shape
 
 from .action import Access, Site, Slot, build_element
-from .concatenate import entry
 from .contribution import Contribution
 from .function import declare
 from .grid import CELLS, GridPattern, locate_cell
+from .linear_map import LinearMap
 from .pattern import Source
 from .program import Domain, Op, Value, View
 from .scope import Scope
@@ -52,25 +51,19 @@ def stencil(result: str, weights: Mapping[str, Weights]) -> Any:
     return declare(Stencil(result, weights))
 
 
-class Stencil(GridPattern):
+class Stencil(LinearMap, GridPattern):
     """The pattern of `stencil`."""
 
     adjoint_access: Access = "other"
     element_us = 0.004
 
     def __init__(self, result: str, weights: Mapping[str, Weights]) -> None:
-        self.element: Element = entry.element
+        super().__init__(result, {name: Source("near", name) for name in weights}, over=CELLS)
         self.weights = dict(weights)
-        self.name = "".join([word.capitalize() for word in result.split("_")])
-        self.source, self.over = f"Stencil({result})", CELLS
-        self.sources = {name: Source("near", name) for name in weights}
-        self.varying = self.arguments = tuple(weights)
-        self.places = tuple(range(len(weights)))
-        self.results = {result: ()}
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        cells = self.read_cells(model)
-        domain = Domain(CELLS, math.prod(cells), cells)
+        domain = self.read_grid(model)
+        cells = domain.grid
         views = {n: self._view(n, value, domain) for n, value in inputs.items() if isinstance(value, Value)}
         op = Op(self, inputs, domain, views, variant=cells)
         element = self._result_element(len(cells))
@@ -115,17 +108,12 @@ class Stencil(GridPattern):
 
     # --- the three passes
 
-    def forward(self, op: Op, scope: Scope) -> None:
-        self._append_sums(op, scope, list(op.inputs), "value")
-
-    def tangent(self, op: Op, scope: Scope) -> None:
-        self._append_sums(op, scope, [name for name in op.inputs if scope.moves(op.inputs[name])], "tangent")
-
-    def _append_sums(self, op: Op, scope: Scope, names: Sequence[str], kind: Literal["value", "tangent"]) -> None:
+    def map(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
         result = op.outputs[0]
         target = self.write_result(op, scope, result, kind)
         dim = len(op.domain.grid)
-        terms = {name: self._rows(name, dim) for name in names if any(self._rows(name, dim))}
+        rows = {name: self._rows(name, dim) for name in self.list_terms(op, scope, kind)}
+        terms = {name: sums for name, sums in rows.items() if any(sums)}
 
         def emit(site: Site) -> None:
             parts = ["" for _ in range(math.prod(result.element))]

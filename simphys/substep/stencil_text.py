@@ -10,12 +10,29 @@ import functools
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from simphys.numerics import bspline
-from simphys.simulator import Shape
+from simphys.simulator import Array, Shape
 
 from .action import Site
+from .program import Op
 from .scope import Scope
+
+
+class Quadratic:
+    """Quadratic B-splines for particles, which are many: three nodes along each axis, and none outside of the grid."""
+
+    fewest = bspline.STENCIL
+    element_us = 0.03
+    many = True
+
+    def tabulate(self, model: Any, cells: Shape, count: int, source: str) -> tuple[dict[str, Array], Shape]:
+        return {}, ()
+
+    def around(self, site: Site, op: Op, scope: Scope, position: str, spacing: str) -> Stencil:
+        variant: Any = op.variant
+        return Stencil(site, variant[0], position, spacing, scope)
 
 
 class Stencil:

@@ -20,15 +20,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simphys.simulator import Shape
-
 from .action import Access, Site, Slot, zero_element
 from .function import declare
 from .pattern import name_sources
 from .program import Domain, Op, Value
 from .scatter import scatter
 from .scope import Scope
-from .splines import Result, SplinePattern, dot_product, grid_domain
+from .splines import Result, SplinePattern, dot_product
 from .stencil_text import Stencil
 
 
@@ -58,8 +56,8 @@ def to_grid(
 class ToGrid(SplinePattern):
     """The pattern of `to_grid`."""
 
-    def _target(self, domain: Domain, cells: Shape) -> Domain | None:
-        return grid_domain(cells)
+    def target(self, grid: Domain) -> Domain | None:
+        return grid
 
     def forward(self, op: Op, scope: Scope) -> None:
         names, values = frozenset(self.element.inputs), {}
@@ -111,7 +109,7 @@ class ToGrid(SplinePattern):
             zeros = {value: zero_element(value.elements.element) for value in op.outputs}
             totals = {name: site.assign("total", zero_element(op.views[name].element)) for name in wanted}
             sums = {value: site.assign("total", zeros[value]) for value in given}
-            with self.each_node(site, op, scope, offset=self.load_position(site, op), slopes=by_weight) as stencil:
+            with self.each_node(site, op, scope, slopes=by_weight) as stencil:
                 for node in stencil.nodes:
                     node()
                     here = {**values, self.offset: stencil.offset}

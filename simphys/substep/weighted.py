@@ -14,15 +14,14 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
-from simphys.numerics.element import Element
 from simphys.simulator import Array, Shape
 
-from .action import Access, Action, Site, Slot
-from .concatenate import entry
-from .contribution import write_own
+from .action import Site, Slot
+from .contribution import append_loop, write_own
 from .function import declare
 from .grid import CELLS
-from .pattern import Pattern, Source
+from .linear_map import LinearMap
+from .pattern import Source
 from .program import Domain, Op, Value, View
 from .relation import cached, invert, read_relation
 from .scope import Scope, adjoint_slot
@@ -50,17 +49,12 @@ def weighted(result: str, *, of: str, by: str, rows: str, columns: str) -> Any:
     return declare(Weighted(result, of, by, rows, columns))
 
 
-class Weighted(Pattern):
+class Weighted(LinearMap):
     """The pattern of `weighted`."""
 
     def __init__(self, result: str, of: str, by: str, rows: str, columns: str) -> None:
-        self.element: Element = entry.element
-        self.name = "".join([word.capitalize() for word in result.split("_")])
-        self.source, self.over, self._columns, self._by = f"Weighted({result})", rows, columns, by
-        self.sources = {of: Source("near", of, by)}
-        self.varying = self.arguments = (of,)
-        self.places = (0,)
-        self.results = {result: ()}
+        super().__init__(result, {of: Source("near", of, by)}, over=rows)
+        self._columns, self._by = columns, by
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         (name,) = self.arguments
@@ -78,13 +72,7 @@ class Weighted(Pattern):
         op.outputs = (Value(next(iter(self.results)), _shape(rows), "local", View(rows, ())),)
         return op
 
-    def forward(self, op: Op, scope: Scope) -> None:
-        self._append_sums(op, scope, "value")
-
-    def tangent(self, op: Op, scope: Scope) -> None:
-        self._append_sums(op, scope, "tangent")
-
-    def _append_sums(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
+    def map(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
         (value,) = op.values()
         source, view, result = Slot(kind, value), op.views[self.arguments[0]], op.outputs[0]
         assert result.view is not None and isinstance(op.variant, tuple)
@@ -98,7 +86,7 @@ class Weighted(Pattern):
                 site.line(f"{total} += {weight}[{count} * {site.index} + k] * {site.load_at(source, view, at)}")
             target.write(site, total)
 
-        _append(scope, op.domain, emit, source, target)
+        append_loop(scope, op.domain, emit, {source: "other"}, [target])
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         (value,) = op.values()
@@ -114,17 +102,7 @@ class Weighted(Pattern):
                 site.line(f"{total} += {weight}[{e}] * {site.load_at(source, result, f'({e} // {count})')}")
             target.write(site, total)
 
-        _append(scope, view.domain, emit, source, target)
-
-
-def _append(scope: Scope, domain: Domain, emit: Any, source: Slot, target: Any) -> None:
-    """Append the loop, unless its results are known."""
-    if target.access == "none":
-        return
-    reads: dict[Slot, Access] = {source: "other"}
-    if target.adds:
-        reads[target.slot] = "own"
-    scope.add(Action(domain, emit, reads, {target.slot: "own"}))
+        append_loop(scope, view.domain, emit, {source: "other"}, [target])
 
 
 def _read_matrix(model: Any, by: str, shape: Shape, source: str) -> tuple[int, dict[str, Array]]:

@@ -105,6 +105,13 @@ def test_each_form_is_written_without_a_gpu_and_leaves_the_settings_as_they_are(
     assert (read_functions(text) == read_functions(simphys("kernels", HEAT).stdout)) == (form == "time")
 
 
+def test_so_are_those_of_a_scene_with_a_control() -> None:
+    """To compute a control puts the settings of the scene in force: kernels for a GPU were those of the processor."""
+    text = write_kernels(load("mass_spring/crawler"), "gpu-launches")
+    assert text.startswith("# MassSpring on cuda, f64") and "packed_integers" in text
+    assert not runtime.settings().on_gpu
+
+
 def test_a_scene_that_was_shown_for_a_gpu_runs_as_before() -> None:
     scene = load("mass_spring/air_track")
     write_kernels(scene, "gpu-blocks")

@@ -13,7 +13,7 @@ from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.numerics import absorbing
 from simphys.simulators.elastic import medium, motion, points
-from simphys.substep import per_cell
+from simphys.substep import per_element
 
 from ..simulators.elastic.systems import SMALL, make_system
 from ..substep.test_along import MODELS, TERMS, check_band, draw
@@ -46,7 +46,7 @@ def check_medium(module: Any) -> None:
 
 def check_layer(module: Any) -> None:
     own, constant = {"psi": "memory", "D": "slope"}, {"a": "profile_a", "b": "profile_b"}
-    absorb = per_cell(module.remember, own=own, constant=constant, results={"memory": "psi"}, over="layer_x")
+    absorb = per_element(module.remember, own=own, constant=constant, results={"memory": "psi"}, over="layer_x")
     check(apply(absorb, *np.random.default_rng(0).uniform(1, 2, (2, *SMALL.layer_x))), cells(2, SMALL.layer_x))
 
 

@@ -13,7 +13,6 @@ from simphys.simulators.billiards import placement
 from simphys.simulators.rigid import value_checks
 from simphys.substep import action, fit, function, lanes, launch, pattern, program, relation, scope, trace
 from simphys.substep.edges import Edges
-from simphys.substep.grid import PerCell
 from simphys.substep.operation import Operation
 from simphys.substep.operation import _apart as apart
 from simphys.substep.per_element import PerElement
@@ -303,8 +302,8 @@ FITS = [
     ),
     Guard(
         "entries that cells share",
-        PerCell._shared_view,
-        "if not 0 <= number < view.domain.size:",
+        PerElement.view,
+        "if not 0 <= int(by) < view.domain.size:",
         "if False:",
         of_shapes.test_a_shared_entry_of_cells_is_one_of_the_array,
         writes_beyond=True,

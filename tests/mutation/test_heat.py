@@ -60,7 +60,7 @@ def check_coupling(module: Any) -> None:
 def check_faces(module: Any) -> None:
     random = np.random.default_rng(1)
     kinds = {"onto": "gain", "shared": {"g": "g"}, "constant": {"h": "h"}, "periodic": "wraps"}
-    made = module.faces(leak, between={"d": "u"}, pairs={("a", "b"): "k"}, **kinds)
+    made = module.faces(leak, between={"d": "u"}, both={("a", "b"): "k"}, **kinds)
     for name in ("closed", "half a torus", "long rows of a torus"):
         grid = replace(GRIDS[name])
         u, k = random.standard_normal(grid.cells), random.uniform(0.5, 2, grid.cells)
@@ -85,7 +85,7 @@ def check_sides(module: Any) -> None:
 
 
 FACES = ("Faces._sign", "Faces._list_faces", "Faces._guard", "find_neighbours")
-SIDES = ("Sides.load_adjoint", "Sides.add_adjoint", "find_side_faces")
+SIDES = ("Sides.load_adjoint", "find_side_faces")
 SWEEPS = [
     Sweep(conduction, ("adj_*", "jvp_*"), check_conduction, errors=ALSO),
     Sweep(implicit, ("adj_*", "jvp_*"), check_implicit, errors=ALSO),

@@ -59,7 +59,7 @@ def check_stencil(module: Any) -> None:
         check(lambda *x, grid=grid: made.apply(grid, *x), inputs)
 
 
-STENCIL = ("Stencil.adjoint", "Stencil.tangent", "_transpose", "_add_up", "find_neighbour")
+STENCIL = ("Stencil.adjoint", "Stencil.map", "_transpose", "_add_up", "find_neighbour")
 SWEEPS = [
     Sweep(fluxes, ("adj_*", "jvp_*"), check_fluxes, errors=ALSO),
     Sweep(advance, ("adj_*", "jvp_*"), check_stage, errors=ALSO),

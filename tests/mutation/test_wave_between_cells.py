@@ -19,14 +19,15 @@ from simphys.substep import per_element
 
 from ..simulators.wave.between_cells import DX, sources
 from ..simulators.wave.systems import case
-from ..substep import test_weighted
+from ..substep import test_splines, test_weighted
 from ..substep.between_cells import PLANE, make_points
-from .sweep import Sweep
+from .sweep import Sweep, stale
 from .test_wave import check_rollout
 
 EACH = 1
 """Number of mutants per rule in a sample: all compile kernels."""
-ALSO = (*ERRORS, TypeError, RuntimeError, KeyError, AttributeError, NameError, IndexError)
+points = import_module("simphys.substep.points")
+ALSO = (*ERRORS, TypeError, RuntimeError, KeyError, AttributeError, NameError, IndexError, SyntaxError)
 """Errors of mutants: of the compiler, and of generated text that names what does not exist."""
 
 SIDES = ("zero", "free", "periodic", "periodic")
@@ -59,12 +60,27 @@ def check_points(module: Any) -> None:
     read = module.read_at("value", field="field", position="points", over="points")
     spread = module.spread_from("density", strength="strength", position="points", over="points", even="even")
     field, points, strength = make_points(PLANE)
-    check(lambda *x: read.apply(PLANE, *x, DX), (field, points))
-    check(lambda *x: spread.apply(PLANE, *x, DX), (strength, points))
+    check(lambda *x: read.apply(PLANE, *x), (field, points))
+    check(lambda *x: spread.apply(PLANE, *x), (strength, points))
     for made, first in ((read, field), (spread, strength)):  # each alone, as the other has no tangent
         fixed = tensor(first.data), tensor(points.data)
-        check(lambda x, made=made, fixed=fixed: made.apply(PLANE, x, fixed[1], DX), (first,))
-        check(lambda x, made=made, fixed=fixed: made.apply(PLANE, fixed[0], x, DX), (points,))
+        check(lambda x, made=made, fixed=fixed: made.apply(PLANE, x, fixed[1]), (first,))
+        check(lambda x, made=made, fixed=fixed: made.apply(PLANE, fixed[0], x), (points,))
+
+
+def check_from_grid(module: Any) -> None:
+    """Check sums over the nodes around points, and around particles."""
+    with patch.object(points, "FromGrid", module.FromGrid):
+        check_points(points)
+    made = module.from_grid(test_splines.sample, **test_splines.SAMPLE)
+    check(lambda *x: made.apply(test_splines.GRIDS[2], *x), test_splines.sample_inputs(2))
+
+
+def check_to_grid(module: Any) -> None:
+    with patch.object(points, "ToGrid", module.ToGrid):
+        check_points(points)
+    made = module.to_grid(test_splines.field, **test_splines.SPREAD)
+    check(lambda *x: made.apply(test_splines.GRIDS[2], *x, 0.3), test_splines.spread_inputs(2))
 
 
 def check_weighted(module: Any) -> None:
@@ -76,16 +92,28 @@ def check_weighted(module: Any) -> None:
     check(apply, (test_weighted.draw(),))
 
 
-POINTS = ("ReadAt.adjoint", "ReadAt.tangent", "SpreadFrom.adjoint", "SpreadFrom.tangent", "Points.adj_position")
+FROM_GRID = ("FromGrid._gather.emit", "FromGrid.adjoint", "FromGrid._load_adjoints", "FromGrid._scatter_adjoints.*")
+TO_GRID = ("ToGrid.forward.terms", "ToGrid.tangent.terms", "ToGrid._load_adjoint", "ToGrid.adjoint.emit")
+NO_OFFSET = {
+    "adj_take: 0.0 ? r -> r": "the weights of points tell nothing of the distance, which is 0",
+    "adj_take: 0.0 ? r -> -(0.0 ? r)": "minus nothing",
+}
+NO_WORK = {"ToGrid.adjoint.emit: len(once) < len(wanted) -> len(once) <= len(wanted)": "more work, which adds nothing"}
 FUSED = ("SourcesAndReceivers.moves", "SourcesAndReceivers._move")
 """The others have arithmetic on rows, which must not leave the arrays; they are held by nested = fused."""
 SWEEPS = [
     Sweep(source, ("adj_*", "jvp_*"), check_sources, errors=ALSO),
     Sweep(cubic, ("adj_*", "jvp_*"), check_cubic, errors=ALSO),
-    Sweep(import_module("simphys.substep.points"), POINTS, check_points, errors=ALSO),
+    Sweep(points, ("adj_take", "jvp_take"), check_points, errors=ALSO, equivalent=NO_OFFSET),
+    Sweep(import_module("simphys.substep.from_grid"), FROM_GRID, check_from_grid, errors=ALSO),
+    Sweep(import_module("simphys.substep.to_grid"), TO_GRID, check_to_grid, errors=ALSO, equivalent=NO_WORK),
     Sweep(import_module("simphys.substep.weighted"), ("Weighted.adjoint",), check_weighted, errors=ALSO),
     Sweep(sources_and_receivers, FUSED, check_fused, errors=ALSO),
 ]
+
+
+def test_what_is_listed_as_equivalent_exists() -> None:
+    assert not stale(SWEEPS)
 
 
 def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
@@ -93,4 +121,4 @@ def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
 
 
 def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant)
+    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)

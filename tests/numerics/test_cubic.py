@@ -20,12 +20,13 @@ class Grid:
 
     boundaries: tuple[str, ...]
     cells: tuple[int, ...] = CELLS
+    spacing: float = DX
 
 
 def interpolate_field(field: Array, x: Array, *boundaries: str) -> tuple[Array, Array]:
     """Interpolate value and slope at points [n, 2]."""
     points = tensor(np.array(x), requires_grad=True)
-    value = Interpolate.apply(Grid(boundaries), tensor(field.reshape(CELLS)), points, DX)
+    value = Interpolate.apply(Grid(boundaries), tensor(field.reshape(CELLS)), points)
     value.sum().backward()
     assert points.grad is not None
     return value.data, points.grad.data

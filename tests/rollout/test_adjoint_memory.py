@@ -46,7 +46,7 @@ def jvp_flow(d, a, b, dd, da, db):
     return a * b * dd + (da * b + a * db) * d
 
 
-Flow = faces(flow, onto="inflow", between={"d": "quantity"}, pairs={("a", "b"): "rate"})
+Flow = faces(flow, onto="inflow", between={"d": "quantity"}, both={("a", "b"): "rate"})
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ class Grid:
     cells: tuple[int, ...]
     boundaries: tuple[str, ...]
     even: np.ndarray[Any, Any] = field(default_factory=lambda: np.zeros(3, np.int32))
+    spacing: float = DX
 
 
 PLANE = Grid((5, 6), ("zero", "free", "periodic", "periodic"), np.array([0, 1, 2], np.int32))

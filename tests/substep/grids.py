@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from simphys.substep import element, faces, per_cell, sides
+from simphys.substep import element, faces, per_element, sides
 
 Array = np.ndarray[Any, Any]
 
@@ -102,13 +102,15 @@ Leak = faces(
     leak,
     onto="gain",
     between={"d": "u"},
-    pairs={("a", "b"): "k"},
+    both={("a", "b"): "k"},
     shared={"g": "g"},
     constant={"h": "h"},
     periodic="wraps",
 )
 Inflow = sides(inflow, onto="gain", cells={"u": "u", "k": "k"}, of_side={"outside": "outside"}, shared={"g": "g"})
-ScaleCell = per_cell(scale_cell, own={"u": "u", "c": "c"}, constant={"h": "h"}, results={"scaled": "u"})
+ScaleCell = per_element(
+    scale_cell, over="cells", own={"u": "u", "c": "c"}, constant={"h": "h"}, results={"scaled": "u"}
+)
 
 
 def leak_by_numpy(grid: Grid, u: Array, k: Array, g: float, h: float) -> Array:

@@ -32,7 +32,7 @@ def adj_grow(x, k, adj):
 
 
 OWN = {"x": "position", "k": "rate"}
-Grow = per_element(grow, over="cells", own=OWN)
+Grow = per_element(grow, over="nodes", own=OWN)
 MODEL = SimpleNamespace(ends=np.array([[0, 1], [1, 2]]))
 
 
@@ -58,8 +58,8 @@ def test_an_adjoint_returns_a_value_for_each_input_that_varies() -> None:
         return adj
 
     with pytest.raises(InputError, match="adj_shift: it returns an adjoint for each of x, k: 2 values; found 1"):
-        per_element(shift, over="cells", own=OWN)
-    per_element(shift, over="cells", own={"x": "position"}, constant={"k": "rate"})
+        per_element(shift, over="nodes", own=OWN)
+    per_element(shift, over="nodes", own={"x": "position"}, constant={"k": "rate"})
 
 
 def test_a_tangent_takes_a_tangent_of_each_input_that_varies() -> None:
@@ -82,7 +82,7 @@ def test_a_tangent_takes_a_tangent_of_each_input_that_varies() -> None:
         return dx
 
     with pytest.raises(InputError, match="jvp_of_x: it takes a tangent for each of x, k; found x"):
-        per_element(shift, over="cells", own=OWN)
+        per_element(shift, over="nodes", own=OWN)
 
 
 def test_an_element_without_an_adjoint_is_not_declared() -> None:
@@ -91,22 +91,22 @@ def test_an_element_without_an_adjoint_is_not_declared() -> None:
         return x
 
     with pytest.raises(InputError, match=r"element shift: an element has an adjoint; found none. Add @shift.adjoint"):
-        per_element(shift, over="cells", own={"x": "position"})
+        per_element(shift, over="nodes", own={"x": "position"})
     with pytest.raises(InputError, match="its first argument is an element function"):
-        per_element(np.sin, over="cells", own={"x": "position"})
+        per_element(np.sin, over="nodes", own={"x": "position"})
 
 
 @pytest.mark.parametrize("own", [{"x": "position"}, {**OWN, "z": "depth"}])
 def test_every_parameter_has_an_array_and_every_array_a_parameter(own: dict[str, str]) -> None:
     with pytest.raises(InputError, match=r"PerElement\(grow\): it names an array for each of x, k; found"):
-        per_element(grow, over="cells", own=own)
+        per_element(grow, over="nodes", own=own)
 
 
 def test_results_are_named_and_have_the_shape_of_a_parameter() -> None:
     with pytest.raises(InputError, match="names 1 results"):
-        per_element(grow, over="cells", own=OWN, results={"a": "x", "b": "k"})
+        per_element(grow, over="nodes", own=OWN, results={"a": "x", "b": "k"})
     with pytest.raises(InputError, match="a has the shape of a parameter; found depth"):
-        per_element(grow, over="cells", own=OWN, results={"a": "depth"})
+        per_element(grow, over="nodes", own=OWN, results={"a": "depth"})
 
 
 @pytest.mark.parametrize("unread", [{"k": ("x", "depth")}, {"depth": ("k", "x")}, {"k": ("x", "x")}])
@@ -116,7 +116,7 @@ def test_an_unread_parameter_and_the_one_in_its_place_are_of_one_kind(unread: An
 
 
 def test_arrays_of_an_index_set_have_one_length() -> None:
-    with pytest.raises(InputError, match="an entry for each of the cells; found position has 3, rate has 2"):
+    with pytest.raises(InputError, match="an entry for each of the nodes; found position has 3, rate has 2"):
         Grow.apply(MODEL, tensor(np.ones(3)), tensor(np.ones(2)))
 
 

@@ -32,8 +32,8 @@ def _loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 def test_adjoint_and_tangent_are_right(grid: Grid) -> None:
     field, points, strength = make_points(grid)
     for function, inputs in (
-        (lambda *x: Read.apply(grid, *x, DX), (field, points)),
-        (lambda *x: Spread.apply(grid, *x, DX), (strength, points)),
+        (lambda *x: Read.apply(grid, *x), (field, points)),
+        (lambda *x: Spread.apply(grid, *x), (strength, points)),
     ):
         gradcheck(function, inputs)
         dot_product_test(function, inputs)
@@ -43,20 +43,20 @@ def test_adjoint_and_tangent_are_right(grid: Grid) -> None:
 def test_to_read_is_the_transpose_of_to_spread(grid: Grid) -> None:
     grid = replace(grid, even=np.zeros_like(grid.even))
     field, points, strength = make_points(grid)
-    value, density = Read.apply(grid, field, points, DX).data, Spread.apply(grid, strength, points, DX).data
+    value, density = Read.apply(grid, field, points).data, Spread.apply(grid, strength, points).data
     np.testing.assert_allclose(value @ strength.data, (density * field.data).sum(), rtol=1e-12)
 
 
 def test_points_spread_evenly_along_their_axes() -> None:
     points = tensor(np.full((3, 2), 2.2 * DX))
-    density = Spread.apply(PLANE, tensor([0.0, 0.0, 1.5]), points, DX).data
+    density = Spread.apply(PLANE, tensor([0.0, 0.0, 1.5]), points).data
     assert_equal_but_for_rounding(density, np.repeat(density[:, :1], PLANE.cells[1], axis=1))
     assert density[:, 0].sum() == pytest.approx(1.5) and np.count_nonzero(density[:, 0]) == 4
 
 
 def test_arrays_that_do_not_fit_are_refused() -> None:
     field, points, strength = make_points(PLANE)
-    with pytest.raises(InputError, match=r"field has the shape \(5, 6\)"):
-        Read.apply(PLANE, field[1:], points, DX)
-    with pytest.raises(InputError, match=r"strength has the shape \(3,\)"):
-        Spread.apply(PLANE, strength[1:], points, DX)
+    with pytest.raises(InputError, match=r"field has an entry for each cell: its shape begins with \[5, 6\]"):
+        Read.apply(PLANE, field[1:], points)
+    with pytest.raises(InputError, match=r"strength has 2, points has 3"):
+        Spread.apply(PLANE, strength[1:], points)

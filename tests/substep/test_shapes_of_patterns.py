@@ -21,9 +21,7 @@ from simphys.substep import (
     from_grid,
     neighbours,
     pairs,
-    per_cell,
     per_element,
-    per_entry,
     sequence,
     sides,
     to_grid,
@@ -202,7 +200,7 @@ def ones(*shape: int) -> Any:
 PATTERNS: dict[str, tuple[Any, tuple[Any, ...], str]] = {
     "edges": (edges(scale, between={"x": "x"}, onto="heat", **SHARED), (ones(3), ones(2)), "heat"),
     "per_element": (per_element(scale, over="nodes", own={"x": "x"}, **SHARED), (ones(3), ones(2)), "scale"),
-    "per_entry": (per_entry(scale, own={"x": "x"}, **SHARED), (ones(3, 2), ones(2)), "scale"),
+    "per_entry": (per_element(scale, over="entries", own={"x": "x"}, **SHARED), (ones(3, 2), ones(2)), "scale"),
     "faces": (faces(scale, between={"x": "x"}, onto="heat", **SHARED), (ones(3, 4), ones(2)), "heat"),
     "sides": (sides(scale, cells={"x": "x"}, onto="heat", **SHARED), (ones(3, 4), ones(2)), "heat"),
     "a number of sides": (
@@ -210,7 +208,7 @@ PATTERNS: dict[str, tuple[Any, tuple[Any, ...], str]] = {
         (ones(3, 4), ones(4, 2)),
         "heat",
     ),
-    "per_cell": (per_cell(scale, own={"x": "x"}, **SHARED), (ones(3, 4), ones(2)), "scale"),
+    "per_cell": (per_element(scale, over="cells", own={"x": "x"}, **SHARED), (ones(3, 4), ones(2)), "scale"),
     "pairs": (pairs(scale, between={"x": "x"}, onto="heat", over="bodies", **SHARED), (ones(3), ones(2)), "heat"),
     "neighbours": (
         neighbours(scale, distance={"x": "x"}, onto="heat", over="bodies", result=(), **SHARED),
@@ -241,7 +239,7 @@ def test_a_vector_is_no_result_where_a_number_is_declared(pattern: str) -> None:
 
 
 def test_so_it_is_where_python_needs_other_functions() -> None:
-    substep = per_cell(make_caller(), own={"x": "x"}, shared={"k": "k"})
+    substep = per_element(make_caller(), over="cells", own={"x": "x"}, shared={"k": "k"})
     with pytest.raises(
         InputError, match=rf"{__file__}:\d+, caller: it returns a number for caller; found a vector of 2"
     ):
@@ -250,7 +248,7 @@ def test_so_it_is_where_python_needs_other_functions() -> None:
 
 
 def test_so_it_is_with_a_loop_that_would_not_end() -> None:
-    substep = per_cell(make_search(), own={"x": "x"}, shared={"k": "k"})
+    substep = per_element(make_search(), over="cells", own={"x": "x"}, shared={"k": "k"})
     with pytest.raises(
         InputError, match=rf"{__file__}:\d+, search: it returns a number for search; found a vector of 2"
     ):
@@ -284,7 +282,7 @@ def test_a_name_that_stands_for_nothing_is_refused_with_its_line(make: Callable[
 
 
 def test_a_shared_entry_of_cells_is_one_of_the_array() -> None:
-    substep = per_cell(scale, own={"x": "x"}, entries={"k": ("k", 3)})
+    substep = per_element(scale, over="cells", own={"x": "x"}, entries={"k": ("k", 3)})
     with pytest.raises(InputError, match="k has an entry with the number 3; found 3 entries"):
         substep.apply(MODEL, ones(3, 4), ones(3))
     assert (substep.apply(MODEL, ones(3, 4), ones(4)).data == 1).all()

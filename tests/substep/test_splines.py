@@ -63,22 +63,21 @@ def jvp_sample(r, u, p, k, dr, du, dp, dk):
     return (dk * p + k * dp) * u + k * p * du, du.outer_product(r) + u.outer_product(dr)
 
 
-Spread = to_grid(
-    field,
-    offset={"r": "position"},
-    own={"m": "mass", "q": "vector", "B": "matrix"},
-    shared={"c": "factor"},
-    constant={"h": "curvature"},
-    results={"mass": "m", "momentum": "r"},
-)
-Sample = from_grid(
-    sample,
-    offset={"r": "position"},
-    nodes={"u": "velocity"},
-    own={"p": "share"},
-    shared={"k": "factor"},
-    results={"velocity": "u", "moment": lambda dim: (dim, dim)},
-)
+SPREAD: Any = {
+    "offset": {"r": "position"},
+    "own": {"m": "mass", "q": "vector", "B": "matrix"},
+    "shared": {"c": "factor"},
+    "constant": {"h": "curvature"},
+    "results": {"mass": "m", "momentum": "r"},
+}
+SAMPLE: Any = {
+    "offset": {"r": "position"},
+    "nodes": {"u": "velocity"},
+    "own": {"p": "share"},
+    "shared": {"k": "factor"},
+    "results": {"velocity": "u", "moment": lambda dim: (dim, dim)},
+}
+Spread, Sample = to_grid(field, **SPREAD), from_grid(sample, **SAMPLE)
 
 
 @pytest.fixture(params=["one thread", "shared out"])

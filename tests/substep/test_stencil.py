@@ -10,7 +10,7 @@ import pytest
 from simphys.autograd import Tensor, gradcheck, runtime, tensor
 from simphys.autograd.errors import InputError
 from simphys.autograd.proof.gradcheck import dot_product_test
-from simphys.substep import element, per_cell, stencil
+from simphys.substep import element, per_element, stencil
 from simphys.substep.stencil import Term
 
 from ..helpers.rounding import assert_equal_but_for_rounding
@@ -87,8 +87,9 @@ def jvp_push(u, p, inside, h, du, dp):
     return inside * h * (du * p + u * dp)
 
 
-Push = per_cell(
+Push = per_element(
     push,
+    over="cells",
     own={"u": "velocity", "p": "pressure"},
     constant={"h": "h"},
     inner={"inside": "closed"},

@@ -1,4 +1,4 @@
-"""Rules over nodes and edges: per_element with parameters of all sources, per_entry, edges, collect."""
+"""Rules over nodes and edges: per_element with parameters of all sources, edges, collect."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import itertools
 from typing import Any
 
-from simphys.substep import collect, edges, per_element, per_entry
+from simphys.substep import collect, edges, per_element
 
 from . import bodies
 from .formulas import blend, conduct, merge, nudge, outer, rotate, squash, swap, swell
@@ -74,8 +74,8 @@ SquashSprings = per_element(squash, over="edges", own={"p": "k"})
 Swap = per_element(swap, over="nodes", own={"p": "a", "q": "b"}, shared={"k": "c"}, results={"c": "p", "d": "q"})
 Swell = per_element(swell, over="nodes", own={"p": "x", "q": "v"}, shared={"k": "c"}, results={"c": "p", "d": "q"})
 Whole = per_element(merge, own={"p": "a", "q": "b", "s": "c"})
-Table = per_entry(merge, own={"p": "a", "q": "b"}, shared={"s": "c"})
-Entries = per_entry(nudge, own={"p": "a", "q": "b"}, constant={"h": "h"})
+Table = per_element(merge, over="entries", own={"p": "a", "q": "b"}, shared={"s": "c"})
+Entries = per_element(nudge, over="entries", own={"p": "a", "q": "b"}, constant={"h": "h"})
 Load = collect("load", parts={"k": "landing"}, over="edges", onto="nodes")
 Loads = collect("loads", parts={"x": "friends", "v": "back"}, over="nodes", onto="nodes")
 Bond = edges(conduct, between={"d": "x"}, shared={"k": "c"}, onto="bond")

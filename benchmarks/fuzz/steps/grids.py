@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from simphys.substep import Along, along, faces, per_cell, sides, stencil, weighted
+from simphys.substep import Along, along, faces, per_element, sides, stencil, weighted
 from simphys.substep.stencil import Term
 
 from .formulas import advect, blend, conduct, leak, merge, place_in, seep, squash
@@ -35,18 +35,18 @@ def _turned(dim: int) -> list[list[Term]]:
     return [[] if axis == 2 else [Term(0.4, _shift(dim, axis, -1), (axis + 1) % dim)] for axis in range(dim)]
 
 
-Blend = per_cell(merge, own={"p": "u", "q": "k"}, shared={"s": "c"})
-BlendEntry = per_cell(merge, own={"p": "u", "q": "k"}, entries={"s": ("a", 1)})
-BlendArrows = per_cell(blend, own={"p": "w", "q": "o", "s": "u"})
-BlendFields = per_cell(blend, own={"p": "f", "q": "g", "s": "u"}, components_first=True)
-ShiftFields = per_cell(blend, own={"p": "f"}, shared={"q": "t", "s": "c"}, components_first=True)
-SquashFields = per_cell(squash, own={"p": "f"}, components_first=True)
-PlaceIn = per_cell(place_in, own={"u": "u", "c": "k"}, index="at", inner={"opened": "wraps"})
+Blend = per_element(merge, over="cells", own={"p": "u", "q": "k"}, shared={"s": "c"})
+BlendEntry = per_element(merge, over="cells", own={"p": "u", "q": "k"}, entries={"s": ("a", 1)})
+BlendArrows = per_element(blend, over="cells", own={"p": "w", "q": "o", "s": "u"})
+BlendFields = per_element(blend, over="cells", own={"p": "f", "q": "g", "s": "u"}, components_first=True)
+ShiftFields = per_element(blend, over="cells", own={"p": "f"}, shared={"q": "t", "s": "c"}, components_first=True)
+SquashFields = per_element(squash, over="cells", own={"p": "f"}, components_first=True)
+PlaceIn = per_element(place_in, over="cells", own={"u": "u", "c": "k"}, index="at", inner={"opened": "wraps"})
 Conduct = faces(seep, between={"d": "u"}, shared={"k": "c"}, onto="heat")
 Wrap = faces(seep, between={"d": "u"}, shared={"k": "c"}, onto="heat", periodic="wraps")
 Spread = faces(conduct, between={"d": "w"}, shared={"k": "c"}, onto="drift", periodic="wraps")
 Advect = faces(
-    advect, pairs={("low", "high"): "k"}, between={"d": "u"}, constant={"c": "h"}, onto="heat", periodic="wraps"
+    advect, both={("low", "high"): "k"}, between={"d": "u"}, constant={"c": "h"}, onto="heat", periodic="wraps"
 )
 Leak = sides(leak, cells={"u": "u"}, of_side={"s": "outside"}, shared={"k": "c"}, onto="heat")
 Mean = stencil("mean", {"u": _mean, "k": lambda dim: [Term(2.0, (0,) * dim)]})
@@ -55,7 +55,7 @@ Divergence = stencil("divergence", {"f": _divergence})
 CellsOfNodes = weighted("cover", of="a", by="cells_of_nodes", rows="cells", columns="nodes")
 NodesOfCells = weighted("sample", of="u", by="nodes_of_cells", rows="nodes", columns="cells")
 NodesOfNodes = weighted("smooth", of="a", by="nodes_of_nodes", rows="nodes", columns="nodes")
-NarrowBlend = per_cell(seep, own={"d": "n", "k": "m"}, over="narrow")
+NarrowBlend = per_element(seep, own={"d": "n", "k": "m"}, over="narrow")
 
 
 @functools.cache

@@ -57,12 +57,12 @@ RULES = {
     "read": Rule(
         ("cells", "points"),
         ("numbers",),
-        lambda model, u, x: Read.apply(model, u, _near(model, x), model.spacing),
+        lambda model, u, x: Read.apply(model, u, _near(model, x)),
     ),
     "spread from": Rule(
         ("numbers", "points"),
         ("cells",),
-        lambda model, q, x: Spread.apply(model, q, _near(model, x), model.spacing),
+        lambda model, q, x: Spread.apply(model, q, _near(model, x)),
     ),
     "place": Rule(("points",), ("points",), _near),
 }

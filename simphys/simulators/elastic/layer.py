@@ -11,12 +11,12 @@ import numpy as np
 from simphys.autograd import runtime
 from simphys.numerics.absorbing import profile, remember
 from simphys.simulator import Array
-from simphys.substep import per_cell
+from simphys.substep import per_element
 
 from .model import Elastic
 
 Absorb = {
-    axis: per_cell(
+    axis: per_element(
         remember,
         own={"psi": "memory", "D": "slope"},
         constant={"a": "profile_a", "b": "profile_b"},

@@ -21,7 +21,7 @@ import numpy as np
 from simphys.autograd import Tensor, runtime
 from simphys.numerics.element import element
 from simphys.simulator import Array
-from simphys.substep import Along, along, per_cell
+from simphys.substep import Along, along, per_element
 
 from .model import Elastic, Params
 
@@ -58,8 +58,10 @@ def jvp_invert(x, c, dx):
     return -c / (x * x) * dx
 
 
-Lame = per_cell(lame, own={"vp": "vp", "vs": "vs", "rho": "density"}, results={"lambda": "vp", "mu": "vp"})
-Invert = per_cell(invert, own={"x": "mean"}, constant={"c": "numerator"}, results={"inverse": "x"})
+Lame = per_element(
+    lame, over="cells", own={"vp": "vp", "vs": "vs", "rho": "density"}, results={"lambda": "vp", "mu": "vp"}
+)
+Invert = per_element(invert, over="cells", own={"x": "mean"}, constant={"c": "numerator"}, results={"inverse": "x"})
 
 
 class Medium(NamedTuple):

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from simphys.autograd import Tensor
 from simphys.numerics.element import element
-from simphys.substep import Along, along, per_cell
+from simphys.substep import Along, along, per_element
 
 from .layer import Absorb, profiles
 from .model import Elastic
@@ -57,10 +57,13 @@ def jvp_stretch(s, e, t, lam, mu, r, ds, de, dt, dlam, dmu):
     return ds + r * (lam * dt + dlam * t + 2 * (mu * de + dmu * e))
 
 
-Accelerate = per_cell(advance, own={"x": "velocity", "d": "force", "m": "buoyancy"}, results={"velocity": "x"})
-Shear = per_cell(advance, own={"x": "stress", "d": "shear", "m": "modulus"}, results={"stress": "x"})
-Stretch = per_cell(
+Accelerate = per_element(
+    advance, over="cells", own={"x": "velocity", "d": "force", "m": "buoyancy"}, results={"velocity": "x"}
+)
+Shear = per_element(advance, over="cells", own={"x": "stress", "d": "shear", "m": "modulus"}, results={"stress": "x"})
+Stretch = per_element(
     stretch,
+    over="cells",
     own={"s": "stress", "e": "stretch", "t": "dilatation", "lam": "lambda", "mu": "mu"},
     constant={"r": "dt / h"},
     results={"stress": "s"},

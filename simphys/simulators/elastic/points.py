@@ -30,7 +30,7 @@ from simphys.autograd import Tensor, runtime
 from simphys.numerics.drift import drift
 from simphys.numerics.element import element
 from simphys.simulator import Array
-from simphys.substep import Along, along, concatenate, per_cell, per_element, read_at, spread_from
+from simphys.substep import Along, along, concatenate, per_element, read_at, spread_from
 
 from .model import Elastic, Params
 
@@ -89,7 +89,9 @@ Drive = per_element(
     results={"strength": "q"},
 )
 Spread = spread_from("density", strength="strength", position="position", over="sources", sides="around")
-Add = per_cell(drift, own={"x": "driven", "v": "density"}, constant={"e": "weight"}, results={"driven": "x"})
+Add = per_element(
+    drift, over="cells", own={"x": "driven", "v": "density"}, constant={"e": "weight"}, results={"driven": "x"}
+)
 Read = {
     over: read_at("velocity", field="field", position="position", over=over, sides="beyond")
     for over in ("receivers", "fibre")
@@ -145,7 +147,7 @@ def _spread(
     for number, name in enumerate(names):
         part = Drive.apply(model, amplitude, strength, make_directions(number, len(names), model.sources))
         position = Shift.apply(model, at, place_of(model, name, model.sources))
-        density = Spread.apply(model, part, position, model.spacing)
+        density = Spread.apply(model, part, position)
         found[name] = Add.apply(model, fields[name], density, _weights(model, name, scale))
     return found
 
@@ -183,8 +185,8 @@ def _read(
         np.ascontiguousarray(place_of(model, name, len(offset), rows) - offset, runtime.real_dtype()) for rows in (0, 2)
     )
     values, above = velocities[name]
-    continued = ReadAbove[over].apply(model, above, Shift.apply(model, position, beyond), model.spacing)
-    read: Tensor = Read[over].apply(model, values, Shift.apply(model, position, inside), model.spacing) + continued
+    continued = ReadAbove[over].apply(model, above, Shift.apply(model, position, beyond))
+    read: Tensor = Read[over].apply(model, values, Shift.apply(model, position, inside)) + continued
     return read
 
 

@@ -13,7 +13,7 @@ Source: the finite volume method, Patankar, Numerical Heat Transfer and Fluid Fl
 """
 
 from simphys.numerics.element import element
-from simphys.substep import faces, per_cell, sides
+from simphys.substep import faces, per_element, sides
 
 
 @element
@@ -70,7 +70,7 @@ Conduction = faces(
     conduction,
     onto="heating",
     between={"d": "temperature"},
-    pairs={("a", "b"): "conductivity"},
+    both={("a", "b"): "conductivity"},
     constant={"h": "spacing"},
 )
 """Heating [*cells] [W/m^3] by the neighbours."""
@@ -84,8 +84,9 @@ SideConduction = sides(
 )
 """Heating [*cells] [W/m^3] by the sides at a fixed temperature."""
 
-Warm = per_cell(
+Warm = per_element(
     warm,
+    over="cells",
     own={"T": "temperature", "f": "heating", "q": "source", "C": "heat_capacity"},
     constant={"dt": "dt"},
     results={"temperature": "T"},

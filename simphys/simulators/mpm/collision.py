@@ -28,7 +28,7 @@ from simphys.autograd import runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
 from simphys.numerics.element import element
-from simphys.substep import per_cell
+from simphys.substep import per_element
 
 from . import contact, signed_distance
 
@@ -146,8 +146,9 @@ def collide(shape: str, law: str, number: int) -> Any:
         "omega": "collider_spin",
         "mu": "collider_friction",
     }
-    return per_cell(
+    return per_element(
         collide,
+        over="cells",
         own={"u": "velocity"},
         entries={name: (field, number) for name, field in entries.items()},
         constant={name: name for name in ("spacing", "skin", "size_0", "size_1", "size_2")},

@@ -13,7 +13,7 @@ Source: Hu et al. 2018 (MLS-MPM), grid operations.
 from typing import TYPE_CHECKING, Any
 
 from simphys.numerics.element import element
-from simphys.substep import per_cell
+from simphys.substep import per_element
 
 from .collision import collide
 from .wall import walls
@@ -39,8 +39,9 @@ def jvp_free_velocity(m, p, g, floor, h, dm, dp, dg):
     return (dp - dm * inverse * p) * inverse + h * dg
 
 
-FreeVelocity = per_cell(
+FreeVelocity = per_element(
     free_velocity,
+    over="cells",
     own={"m": "mass", "p": "momentum"},
     shared={"g": "gravity"},
     constant={"floor": "mass_floor", "h": "dt"},

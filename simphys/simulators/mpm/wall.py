@@ -10,7 +10,7 @@ from typing import Any
 from simphys.autograd import runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
-from simphys.substep import per_cell
+from simphys.substep import per_element
 
 from . import contact
 
@@ -51,8 +51,9 @@ def walls(axis: int, lower: str, upper: str) -> Any:
                 )
         return new
 
-    return per_cell(
+    return per_element(
         stop,
+        over="cells",
         own={"u": "velocity"},
         shared={"mu": "wall_friction"},
         constant={"margin": "margin", "end": "end"},

@@ -35,7 +35,7 @@ from simphys.autograd import Tensor
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
 from simphys.simulator import Array
-from simphys.substep import operation, per_entry
+from simphys.substep import operation, per_element
 
 from .faces import adj_mean, mean, own_index
 from .model import Smoke
@@ -132,8 +132,9 @@ FaceDistance = operation(
 )
 """Signed distance phi [dim, *faces] [m] from that of cells; 0 beyond a component's own faces, as the velocity is."""
 
-Damp = per_entry(
+Damp = per_element(
     damp,
+    over="entries",
     own={"u": "velocity", "phi": "distance"},
     constant={"width": "width of the layer"},
     results={"damped_velocity": "u"},

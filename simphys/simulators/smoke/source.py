@@ -6,7 +6,7 @@ Adjoint:
 """
 
 from simphys.numerics.element import element
-from simphys.substep import per_cell
+from simphys.substep import per_element
 
 
 @element
@@ -24,8 +24,9 @@ def jvp_add_smoke(s, q, h, ds, dq):
     return ds + h * dq
 
 
-AddSmoke = per_cell(
+AddSmoke = per_element(
     add_smoke,
+    over="cells",
     own={"s": "smoke", "q": "smoke_rate"},
     constant={"h": "dt"},
     results={"smoke": "s"},

@@ -17,7 +17,7 @@ from __future__ import annotations
 from simphys.autograd import Tensor
 from simphys.numerics.element import element
 from simphys.simulator import Array
-from simphys.substep import per_cell
+from simphys.substep import per_element
 
 from .model import Wave
 
@@ -52,9 +52,12 @@ def jvp_leap(u, before, kappa, k, du, dbefore, dkappa, dk):
     return leap(du, dbefore, kappa, dk) + dkappa * k
 
 
-SquareCourant = per_cell(square_courant, own={"c": "speed"}, constant={"r": "dt / dx"}, results={"kappa": "c"})
-Leap = per_cell(
+SquareCourant = per_element(
+    square_courant, over="cells", own={"c": "speed"}, constant={"r": "dt / dx"}, results={"kappa": "c"}
+)
+Leap = per_element(
     leap,
+    over="cells",
     own={"u": "height", "before": "previous", "kappa": "kappa", "k": "curvature"},
     results={"height": "u"},
 )

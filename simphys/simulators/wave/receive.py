@@ -22,5 +22,5 @@ Receive = read_at("received", field="height", position="receiver_position", over
 
 def receive(model: Wave, height: Tensor, position: Tensor) -> Tensor:
     """Read a field [*cells] at the receivers' position [R, dim] [m]."""
-    received: Tensor = Receive.apply(model, height, position, model.spacing)
+    received: Tensor = Receive.apply(model, height, position)
     return received

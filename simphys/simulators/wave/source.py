@@ -58,5 +58,5 @@ def delta_scales(model: Wave) -> Array:
 def drive(model: Wave, strength: Tensor, position: Tensor) -> Tensor:
     """Compute dx^2 f [*cells] of sources with strength [S] at position [S, dim] [m]."""
     delta = ScaleDelta.apply(model, strength, delta_scales(model))
-    density: Tensor = SpreadSources.apply(model, delta, position, model.spacing)
+    density: Tensor = SpreadSources.apply(model, delta, position)
     return density

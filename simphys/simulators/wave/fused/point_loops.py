@@ -50,11 +50,9 @@ class PointText:
         nodes = Nodes(self._cells, self._sides, "nodes", "inverse_spacing", "even")
         strides: list[int | str] = [*[f"step_{axis}" for axis in range(self._dim - 1)], 1]
 
-        def write(node: Node) -> None:
+        with loop_over_nodes(self.site, nodes, "point", self.vector("position")) as node:
             cell = self.site.assign("cell", f"cell_begin + {flat_index(node.at, strides)}")
             body(node, {name: f"{name}[{self._begin(name)} + {cell}]" for name in FIELDS})
-
-        loop_over_nodes(self.site, nodes, "point", self.vector("position"), write)
 
     def compile(self, name: str, *arrays: str) -> TextLoop:
         """Compile the loop over these arrays, whose offsets a launch takes in order."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from simphys.autograd import Tensor
 from simphys.numerics.element import element
-from simphys.substep import per_cell, stencil
+from simphys.substep import per_element, stencil
 
 from . import grid
 from .model import ShallowWater
@@ -71,16 +71,18 @@ def jvp_rise(eta, outflow, w, dx, deta, doutflow):
 
 
 TurnedTransport = stencil("turned_transport", {"transport": grid.turned_at_corners})
-Turn = per_cell(
+Turn = per_element(
     turn,
+    over="cells",
     own={"q": "vorticity", "U": "turned_transport"},
     constant={"dx": "spacing"},
     results={"turning_force": "U"},
     components_first=True,
 )
 Force = stencil("force", {"turning_force": grid.corners_to_faces, "head": grid.falls_at_faces})
-Accelerate = per_cell(
+Accelerate = per_element(
     accelerate,
+    over="cells",
     own={"u": "velocity", "F": "force"},
     constant={"w": "stage", "dx": "spacing"},
     inner={"is_open": "closed"},
@@ -88,8 +90,9 @@ Accelerate = per_cell(
     components_first=True,
 )
 Outflow = stencil("outflow", {"transport": grid.divergence})
-Rise = per_cell(
+Rise = per_element(
     rise,
+    over="cells",
     own={"eta": "elevation", "outflow": "outflow"},
     constant={"w": "stage", "dx": "spacing"},
     results={"elevation": "eta"},

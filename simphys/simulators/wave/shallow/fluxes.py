@@ -19,7 +19,7 @@ import math
 from simphys.autograd import Tensor
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
-from simphys.substep import per_cell, stencil
+from simphys.substep import per_element, stencil
 
 from . import grid
 from .model import ShallowWater
@@ -87,8 +87,9 @@ def jvp_head(eta, u, after, g, deta, du, dafter, dg):
     return dg * eta + g * deta + 0.5 * (u.dot(du) + after.dot(dafter))
 
 
-AddHeights = per_cell(
+AddHeights = per_element(
     add_heights,
+    over="cells",
     own={"eta": "elevation", "D": "depth"},
     constant={"dry": "height of a dry cell"},
     results={"height": "eta"},
@@ -97,17 +98,23 @@ FaceHeight = stencil("face_height", {"height": grid.mean_at_faces})
 CornerHeight = stencil("corner_height", {"height": grid.mean_at_corners})
 Circulation = stencil("circulation", {"velocity": grid.circulation})
 UpperVelocity = stencil("upper_velocity", {"velocity": grid.upper_faces})
-Transport = per_cell(
-    transport, own={"h": "face_height", "u": "velocity"}, results={"transport": "u"}, components_first=True
+Transport = per_element(
+    transport,
+    over="cells",
+    own={"h": "face_height", "u": "velocity"},
+    results={"transport": "u"},
+    components_first=True,
 )
-PotentialVorticity = per_cell(
+PotentialVorticity = per_element(
     potential_vorticity,
+    over="cells",
     own={"c": "circulation", "h": "corner_height"},
     constant={"dx": "spacing"},
     results={"vorticity": "c"},
 )
-Head = per_cell(
+Head = per_element(
     head,
+    over="cells",
     own={"eta": "elevation", "u": "velocity", "after": "upper_velocity"},
     shared={"g": "gravity"},
     results={"head": "eta"},

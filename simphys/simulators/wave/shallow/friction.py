@@ -17,7 +17,7 @@ from __future__ import annotations
 from simphys.autograd import Tensor
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
-from simphys.substep import per_cell, stencil
+from simphys.substep import per_element, stencil
 
 from . import grid
 from .fluxes import FaceHeight
@@ -53,8 +53,9 @@ def jvp_damp(u, v, h, c_f, t, is_open, du, dv, dh, dc_f):
 
 
 VelocityAcross = stencil("velocity_across", {"velocity": grid.mean_across})
-Damp = per_cell(
+Damp = per_element(
     damp,
+    over="cells",
     own={"u": "velocity", "v": "velocity_across", "h": "face_height"},
     shared={"c_f": "friction"},
     constant={"t": "time"},

@@ -58,7 +58,7 @@ def test_loops_scatter_what_points_spread(made: Loops) -> None:
     field, value, points = made.rows(base), made.rows(made.strength), made.rows(made.points)
     made.run(point_loops.scatter, field=field, factor=made.rows(factor), value=value, position=points)
     for b in (0, 1):
-        density = Spread.apply(made.grid, tensor(made.strength[b]), tensor(made.points[b]), DX).data
+        density = Spread.apply(made.grid, tensor(made.strength[b]), tensor(made.points[b])).data
         np.testing.assert_allclose(made.cells(field)[b], base[b] + factor[b] * density, rtol=1e-12, atol=1e-13)
 
 
@@ -70,7 +70,7 @@ def test_loops_gather_what_spread_takes_back(made: Loops) -> None:
     made.run(point_loops.adj_position, field=field, value=strength, position=points, adj_position=adj_points)
     for b in (0, 1):
         inputs = [tensor(each[b], requires_grad=True) for each in (made.strength, made.points)]
-        Spread.apply(made.grid, *inputs, DX).backward(tensor(made.field[b]))
+        Spread.apply(made.grid, *inputs).backward(tensor(made.field[b]))
         adj_strength, adj_x = (x.grad.data for x in inputs if x.grad is not None)
         np.testing.assert_allclose(value[0][b, 1], known[b] + adj_strength, rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(adj_points[0][b, 1], begin[b] + adj_x, rtol=1e-12, atol=1e-13)
@@ -91,12 +91,12 @@ def test_tangents_of_loops_are_those_of_sub_steps(made: Loops) -> None:
         strength, x, u = (tensor(each[b], requires_grad=True) for each in (made.strength, made.points, made.field))
 
         def spread(*inputs: Tensor) -> Tensor:
-            found: Tensor = Spread.apply(made.grid, *inputs, DX)
+            found: Tensor = Spread.apply(made.grid, *inputs)
             return found
 
         density, (ddensity,) = jvp(spread, (strength, x), (dstrength[b], dpoints[b]))
         expected = base[b] + dfactor[b] * density.data + factor[b] * ddensity
         np.testing.assert_allclose(made.cells(field)[b], expected, rtol=1e-12, atol=1e-13)
         if (made.grid.even == without.even).all():
-            _, (expected,) = jvp(lambda *inputs: Read.apply(made.grid, *inputs, DX), (u, x), (dfield[b], dpoints[b]))
+            _, (expected,) = jvp(lambda *inputs: Read.apply(made.grid, *inputs), (u, x), (dfield[b], dpoints[b]))
             np.testing.assert_allclose(dvalue[0][b, 1], expected, rtol=1e-12, atol=1e-13)

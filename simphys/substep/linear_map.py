@@ -1,0 +1,56 @@
+"""Linear maps of arrays: the tangent of such a sub-step is the same map, and its adjoint the transposed one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from simphys.numerics.element import Element, element
+
+from .pattern import Pattern, Source
+from .program import Op
+from .scope import Scope
+
+
+@element
+def entry(a):
+    return a
+
+
+@entry.adjoint
+def adj_entry(a, adj):
+    return adj
+
+
+@entry.tangent
+def jvp_entry(a, da):
+    return da
+
+
+class LinearMap(Pattern):
+    """Base of the patterns of linear maps, which are named like their result."""
+
+    def __init__(self, result: str, sources: Mapping[str, Source], *, over: str) -> None:
+        self.element: Element = entry.element
+        self.name = "".join([word.capitalize() for word in result.split("_")])
+        self.source, self.over = f"{type(self).__name__}({result})", over
+        self.sources = dict(sources)
+        self.varying = self.arguments = tuple(sources)
+        self.places = tuple(range(len(sources)))
+        self.results = {result: ()}
+
+    def forward(self, op: Op, scope: Scope) -> None:
+        self.map(op, scope, "value")
+
+    def tangent(self, op: Op, scope: Scope) -> None:
+        self.map(op, scope, "tangent")
+
+    @abstractmethod
+    def map(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
+        """Append the actions that map the values of the inputs, or their tangents."""
+
+    def list_terms(self, op: Op, scope: Scope, kind: Any) -> list[str]:
+        """List the inputs that are not zero, or those that move."""
+        zero = scope.is_zero if kind == "value" else lambda value: not scope.moves(value)
+        return [name for name in op.inputs if not zero(op.array(name))]
