@@ -80,15 +80,14 @@ def filmed(folder: Path) -> Any:
 def test_the_numbers_of_a_control_are_compared_too() -> None:
     scene = driven_square()
     samples = np.random.default_rng(0).normal(size=(12, 2))
-    numbers = {name: tensor(value) for name, value in (("gain", [2.0, 0.5]), ("offset", [0.0, 0.1]))}
-    delay = tensor([0.02, 0.0])
     recorded = Recorded(
         dt=scene.dt,
         unit="N",
         times=0.02 * np.arange(12),
         samples=samples,
-        control_delay=delay,
-        **{f"control_{name}": value for name, value in numbers.items()},
+        control_gain=tensor([2.0, 0.5]),
+        control_offset=tensor([0.0, 0.1]),
+        control_delay=tensor([0.02, 0.0]),
     )
     for controls, names in ((scene.controls, {"weight", "bias"}), (recorded, {"gain", "offset", "delay"})):
         found = [each for _, made in check_controls(replace(scene, controls=controls), seed=0) for each in made]
