@@ -35,7 +35,7 @@ def _blends() -> dict[str, Rule]:
     for p, q, s in itertools.product(("own", "gathered"), SOURCES["q"], SOURCES["s"]):
         if "of_model" in (q, s) or p == q == "gathered":
             continue
-        given: dict[str, dict[str, Any]] = {p: {"p": "x" if p == "own" else ("x", "friends")}}
+        given: dict[str, Any] = {p: {"p": "x" if p == "own" else ("x", "friends")}}
         for name, source in (("q", q), ("s", s)):
             given.setdefault(source, {})[name] = SOURCES[name][source][1]
         made = per_element(blend, over="nodes", **given)
