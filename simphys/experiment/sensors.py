@@ -203,8 +203,8 @@ class DelayedSample(Function):
             along, adj_place = take_component(target, index), adj.data[:, place]
             np.add.at(along, ctx.before[place], (1 - ctx.part[place]) * adj_place)
             np.add.at(along, ctx.before[place] + 1, ctx.part[place] * adj_place)
-            if len(along) > len(BEND):
-                along[: len(BEND)] += _bend_part(ctx.part[place]) @ adj_place * BEND
+            if _can_bend(along):
+                along[: len(BEND)] += np.vdot(_bend_part(ctx.part[place]), adj_place) * BEND
             adj_delay[plan.channels[place]] -= float(ctx.slope[:, place] @ adj_place) / plan.dt
         return None, adj_delay, *adj_fields
 
@@ -227,7 +227,11 @@ def _slopes(before: Array, part: Array, series: Sequence[Array]) -> Array:
 
 def _bend(series: Array) -> float:
     """Return the second difference at the start; 0 of a motion of one step."""
-    return float(BEND @ series[: len(BEND)]) if len(series) > len(BEND) else 0.0
+    return float(BEND @ series[: len(BEND)]) if _can_bend(series) else 0.0
+
+
+def _can_bend(series: Array) -> bool:
+    return len(series) >= len(BEND)
 
 
 def _bend_part(part: Array) -> Array:
