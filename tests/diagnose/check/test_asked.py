@@ -46,8 +46,8 @@ def adj_shift(x, k, adj):
     return adj, 2.0 * k * adj
 
 
-Climb = per_element(climb, over="cells", own={"x": "x"})
-Shift = per_element(shift, over="cells", own={"x": "x", "k": "k"})
+Climb = per_element(climb, over="places", own={"x": "x"})
+Shift = per_element(shift, over="places", own={"x": "x", "k": "k"})
 
 
 def step(model: Any, params: Any, state: Any, control: Tensor | None) -> Any:
@@ -118,7 +118,7 @@ def test_the_step_and_the_sub_step_of_a_fault_are_named(
         return 0.5 * adj, 2.0 * k * adj
 
     wrong = lossy if broken == "forward" else losing
-    Lossy = per_element(wrong, over="cells", own={"x": "x", "k": "k"})
+    Lossy = per_element(wrong, over="places", own={"x": "x", "k": "k"})
 
     def wrong_step(model: Any, params: Any, state: Any, control: Tensor | None) -> Any:
         return state.replace(x=Lossy.apply(model, Climb.apply(model, state.x), params.k))
