@@ -117,7 +117,7 @@ def _check_sought(unknowns: Mapping[str, UnknownSection], fields: Mapping[str, A
     for body in np.flatnonzero((owners != "").any(axis=1)).tolist():
         label = next(each for each in owners[body] if each)
         most = upper[body, :3]  # the largest moments are matter, or one exceeds the sum of the two others
-        if (lower[body, :3] > most.sum() - most).any():
+        if (lower[body, :3] > np.roll(most, 1) + np.roll(most, -1)).any():
             between = Words(f"moments from {lower[body].tolist()} to {upper[body].tolist()}")
             yield Problem(("unknowns", label, "bounds"), MATTER, between, "Widen them.")
         elif not _is_matter(start[body]):

@@ -229,6 +229,7 @@ MOMENTS = {"parameter": "inertia", "entries": [[0, 0], [0, 1], [0, 2]]}
             {"entries": [[0, 2]], "start": 0.09, "bounds": [0.08, 0.2]},
             r"bounds: .*moments from .* 0\.03, 0\.08\]",
         ),
+        ({"entries": [[0, 2]], "start": 0.09, "bounds": [0.08, np.inf]}, r"bounds: no principal moment"),
         ({"entries": [[0, 0]], "start": 0.001, "bounds": [0.0, 0.005]}, r"bounds: no principal moment"),
     ],
 )
