@@ -103,6 +103,9 @@ class SumsAlong(LinearMap, GridPattern):
         for name, value in inputs.items():
             matrix, axis, of = self.terms[name]
             shape = tuple(getattr(model, of))
+            if axis not in range(len(cells)):
+                constraint = f"the axis of {name} is one of the {len(cells)} of `{self.grid_name}`, 0 the first"
+                raise InputError(self.source, constraint, f"{axis!r}", "Correct the declaration.")
             if not isinstance(value, Value) or value.shape != shape:
                 found = f"{list(value.shape)}" if isinstance(value, Value) else f"{value}"
                 raise InputError(self.source, f"{name} has the shape {list(shape)} of `{of}`", found, "Correct it.")

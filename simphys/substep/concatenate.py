@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 from simphys.autograd.errors import InputError
@@ -142,7 +143,12 @@ class Part(LinearMap):
     def __init__(self, field: str, begin: int, shape: Shape, over: str, result: str) -> None:
         super().__init__(result, {field: Source("own", field)}, over=over)
         self.name, self.source = "Part", f"Part({field})"
-        self._begin, self._shape = begin, shape
+        given: tuple[object, ...] = (begin, *shape)
+        for number in given:
+            if isinstance(number, bool) or not isinstance(number, Integral) or number < 0 or not shape:
+                constraint = "begin is a number of entries, 0 or more, and shape is numbers of elements [n, ...]"
+                raise InputError(self.source, constraint, f"begin={begin!r}, shape={shape!r}", "Count from the front.")
+        self._begin, self._shape = int(begin), tuple([int(length) for length in shape])
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         ((name, value),) = inputs.items()

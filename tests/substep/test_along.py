@@ -104,3 +104,6 @@ def test_what_does_not_fit_is_refused() -> None:
         along("wrong", {"a": Along("first", 1)}).apply(model, a)
     with pytest.raises(InputError, match=r"`narrow` has the shape of `cells` but along axis 0"):
         along("wrong", {"c": Along("widen", 0, "narrow")}).apply(model, c)
+    for axis in (-1, 2):
+        with pytest.raises(InputError, match=rf"the axis of a is one of the 2 of `cells`, 0 the first; found {axis}"):
+            along("wrong", {"a": Along("last", axis)}).apply(model, a)

@@ -11,7 +11,7 @@ from simphys.autograd import Tensor, gradcheck, runtime, tensor
 from simphys.autograd.errors import InputError
 from simphys.autograd.proof.gradcheck import dot_product_test
 from simphys.nn.layer import Layer
-from simphys.substep import concatenate, dense, element, total
+from simphys.substep import concatenate, dense, element, part, total
 
 
 @element
@@ -87,3 +87,13 @@ def test_what_does_not_fit_is_refused() -> None:
         Join.apply(None, leaf(3), leaf(4, 2), leaf(5, 2), leaf(2), leaf())
     with pytest.raises(InputError, match=r"take its result in place of its input.*adj_cube\(x, adj\)"):
         dense(cube, weight="W", bias="b", given="x", result="y")
+
+
+@pytest.mark.parametrize(("begin", "shape"), [(-3, (3,)), (1.0, (2,)), (True, (2,)), (0, (-1,)), (0, (2.5,)), (0, ())])
+def test_a_part_counts_from_the_front_of_an_array(begin: Any, shape: Any) -> None:
+    """From the third last entry on, it read what lay before the array."""
+    with pytest.raises(InputError, match=rf"Part\(x\): begin is a number of entries.* found begin={begin}, shape="):
+        part("x", begin=begin, shape=shape, over="nodes", result="y")
+    one: Any = np.int64(1)
+    made = part("x", begin=one, shape=(one + 1,), over="nodes", result="y").apply(object(), leaf(4))
+    np.testing.assert_array_equal(made.numpy(), leaf(4).numpy()[1:3])
