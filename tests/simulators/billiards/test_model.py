@@ -79,7 +79,7 @@ def test_balls_that_push_each_other_collide_endlessly() -> None:
     """Without restitution two balls stay together if the one behind is slowed less along the line of centres."""
     pushed = table([[0.5, 0.5], [0.5, 0.6]], [[0.03, 0.1], [0.0, 0.1]], dt=0.05, restitution=0.0, deceleration=1.0)
     message = (
-        r"at most 100 impacts within a time step; found (were )?more within its first 0\.00\d+ s, the last of "
+        r"at most 100 impacts within a time step; found (were )?more within its first 0\.00\d+, the last of "
         r"them of ball 0 and ball 1, whose restitution is 0\. .*pushed by others.*lasting contact.*more restitution"
     )
     mode: Mode
