@@ -37,7 +37,7 @@ def append_loop(
     targets: Sequence[Contribution],
     **options: Any,
 ) -> None:
-    """Append a loop that writes contributions, and what finishes these."""
+    """Append a loop that writes contributions, and what finishes these; none where nothing is to be written."""
     writes: dict[Slot, Access] = {}
     for target in targets:
         if target.access == "none":
@@ -45,6 +45,8 @@ def append_loop(
         writes[target.slot] = "other" if "other" in (target.access, writes.get(target.slot)) else "own"
         if target.adds:
             reads.setdefault(target.slot, target.access)
+    if not writes:
+        return
     scope.add(Action(domain, emit, reads, writes, **options))
     for target in targets:
         target.finish()
