@@ -32,6 +32,8 @@ def draw(seed: int) -> Case:
         return bodies.draw(seed // len(TURNS))
     random = np.random.default_rng([seed, 33])
     model = _draw_model(random, EVERYTHING if family == "all" else FAMILIES[family])
+    if family in ("layers", "all"):
+        model = layers.mix_vectors(model, np.random.default_rng([seed, 35]))
     steps, batch = int(random.integers(1, 8)), int(random.choice([1, 1, 2, 3]))
 
     make = bodies.tensor_maker(random, batch)
@@ -54,7 +56,7 @@ def _draw_model(random: np.random.Generator, rules: Mapping[str, Rule]) -> World
     count = int(random.integers(1, 9))
     model = World(
         calls=(),
-        rules=EVERYTHING,
+        rules=EVERYTHING | layers.OF_VECTORS,
         dim=dim,
         ends=np.array([random.choice(n, 2, replace=False) for _ in range(count)], np.int32),
         picks=_indices(random, n, controls),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from simphys.nn.layer import Layer
 from simphys.substep import concatenate, dense, operation, part, per_element, total
 
 from .formulas import carry, merge, squash, weigh
-from .world import Array, Rule
+from .world import Array, Call, Rule, World
 
 Energy = total(weigh, over="nodes", own={"m": "a", "v": "v"}, shared={"g": "tilt"}, results={"energy": ()})
 Momentum = total(carry, over="nodes", own={"v": "v", "m": "a"}, results={"momentum": "v"})
@@ -113,3 +114,20 @@ RULES = {
     "smear points": Rule(("points",), ("points",), SmearPoints.apply),
     "add rows": Rule(("row", "row"), ("row",), lambda model, r, s: r - 0.5 * s),
 }
+
+OF_VECTORS = {
+    "energy in a row": Rule(("numbers", "points", "row"), ("number",), Energy.apply),
+    "layer of vectors": Rule(("matrix", "vector", "vector"), ("vector",), Layer.apply),
+    "layer with a vector": Rule(("matrix", "vector", "row"), ("row",), Squash.apply),
+}
+"""Rules of a world whose rows are as long as its vectors: they take arrays as vectors and number by number."""
+
+
+def mix_vectors(model: World, random: np.random.Generator) -> World:
+    """Let some steps take one array as a vector and as a row; the other steps remain as they are."""
+    if random.random() < 0.5:
+        return model
+    calls = list(model.calls)
+    for name in random.choice([*OF_VECTORS], 2, replace=False):
+        calls.insert(int(random.integers(len(calls))), Call(str(name), tuple(random.integers(0, 100, 8).tolist())))
+    return replace(model, calls=tuple(calls), row=model.dim)
