@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.fuzz.steps import bodies
+from benchmarks.fuzz.steps import bodies, layers
 from benchmarks.fuzz.steps.checks import check, compare, reversed_loops
 from benchmarks.fuzz.steps.draws import FAMILIES, TURNS, draw
 from benchmarks.fuzz.steps.world import PARAMS, STATE, World
@@ -27,9 +27,12 @@ def test_a_random_step_is_the_same_nested_and_generated(seed: int) -> None:
     assert not check(seed)
 
 
-@pytest.mark.parametrize("seed", [690, 1067, 1077, 1198, 1314, 1831])
+@pytest.mark.parametrize("seed", [62, 690, 1067, 1198, 1314, 1831])
 def test_a_random_step_that_was_wrong_is_right(seed: int) -> None:
-    """Sums had two orders (690), neighbours without an adjoint no kernel (1067); others failed by rounding alone."""
+    """Layers took vectors for numbers (62), sums had two orders (690), sums without an adjoint no kernel (1067).
+
+    Others failed by rounding alone.
+    """
     assert not check(seed)
 
 
@@ -74,7 +77,8 @@ def test_draws_hold_all_kinds_of_steps() -> None:
     }
     for place, family in enumerate(FAMILIES, TURNS.index("bodies") + 1):
         cases = [draw(seed) for seed in range(place, place + 200 * turns, turns)]
-        assert {call.rule for case in cases for call in case.model.calls} == {*FAMILIES[family]}
+        mixed = {*layers.OF_VECTORS} if family in ("layers", "all") else set()
+        assert {call.rule for case in cases for call in case.model.calls} == {*FAMILIES[family]} | mixed
         assert {case.model.dim for case in cases} == {1, 2, 3}
         assert any([case.control is not None for case in cases])
         assert any([case.state.x.ndim > len(case.model.state_shapes()["x"]) for case in cases])
