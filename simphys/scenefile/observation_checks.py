@@ -98,6 +98,11 @@ def check_seen(observations: ObservationsSection, fields: Fields) -> Iterator[Pr
         shape = fields.seen_shape(channel.field)
         if shape is None:
             places = fields.places()
+            if fields.members is not None and channel.field in (*DERIVED, *ENERGIES):
+                constraint = "must be a component of the state where a scene has several members"
+                remedy = "Write the members as [[experiments]], each with its control and its observations."
+                yield Problem((*key, "field"), constraint, channel.field, remedy)
+                continue
             if channel.field in ENERGIES:
                 yield _unknown_energy((*key, "field"), channel.field, places.energies if places else ())
                 continue
