@@ -16,19 +16,23 @@ AT_VALUES = {"determined unknowns", "dissipation", "alias", "time step", "sign o
 """Criteria whose advice follows from the values that were found."""
 ABOUT_WIDTHS = {"recovery", "intervals", "posterior"}
 """Criteria about errors, which mean nothing about values that do not describe the recording."""
-PLAUSIBLE = "Only where the values are plausible all the same"
+ABOUT_SAMPLES = {"misfit", "white residuals", *AT_VALUES}
+"""Criteria about samples, or about values that these tell, which mean nothing where nothing was measured."""
+PLAUSIBLE = "heed this only where the values are plausible all the same."
 
 
 def heed_failure(criteria: Sequence[Criterion]) -> list[Criterion]:
-    """Reword criteria that build on a fit, where its search or its misfit failed, or another start ends better."""
+    """Reword criteria that build on a fit whose search, misfit or recording failed, or to which another is better."""
     failed = {each.name for each in criteria if each.verdict == "failed"}
-    if not failed & {"search", "misfit", "starts tried"}:
+    if not failed & {"search", "misfit", "starts tried", "recording"}:
         return list(criteria)
     return [_reword(each, failed) for each in criteria]
 
 
 def _reword(each: Criterion, failed: set[str]) -> Criterion:
-    why = next(name for name in ("starts tried", "misfit", "search") if name in failed)
+    if "recording" in failed and each.name in ABOUT_SAMPLES and each.verdict != "passed":
+        return replace(each, remedy="See recording: nothing was measured by which this could be judged.")
+    why = next(name for name in ("starts tried", "misfit", "search", "recording") if name in failed)
     if each.name == "holdout" and "misfit" in failed:
         found = f"{each.found.partition(', where')[0]}, by a fit that misses those that it has seen"
         return replace(each, verdict="failed", found=found, remedy="See misfit: such a fit predicts nothing.")
@@ -42,12 +46,7 @@ def _reword(each: Criterion, failed: set[str]) -> Criterion:
     if PLAUSIBLE in each.remedy:
         return each
     if each.name == "bounds" and each.remedy == WIDEN:
-        remedy = f"A fit that failed (see {why}) runs to bounds, too. {PLAUSIBLE}: {_lower(WIDEN)}"
-        return replace(each, remedy=remedy)
+        return replace(each, remedy=f"A fit that failed (see {why}) runs to bounds, too: {PLAUSIBLE} {WIDEN}")
     if each.name in AT_VALUES:
-        return replace(each, remedy=f"The fit failed (see {why}). {PLAUSIBLE}: {_lower(each.remedy)}")
+        return replace(each, remedy=f"The fit failed (see {why}): {PLAUSIBLE} {each.remedy}")
     return each
-
-
-def _lower(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]

@@ -90,7 +90,7 @@ def test_an_assessment_of_a_fit_that_failed_names_the_start_of_a_better_one(tmp_
     ("name", "verdict", "remedy", "after", "words"),
     [
         ("recovery", "passed", "", "doubtful", "errors mean nothing"),
-        ("alias", "doubtful", "Record more often.", "doubtful", "Only where the values are plausible all the same: re"),
+        ("alias", "doubtful", "Record more often.", "doubtful", "plausible all the same. Record more often."),
         ("recording", "doubtful", "Look at the file.", "doubtful", "Look at the file."),
         ("white residuals", "passed", "", "passed", ""),
     ],
@@ -103,6 +103,17 @@ def test_only_what_builds_on_the_fit_is_reworded(name: str, verdict: Any, remedy
     assert heed_failure(heed_failure([misfit, own])) == heed_failure([misfit, own])
     passed = Criterion("misfit", 1.0, "passed", "RMSE / sigma 1")
     assert heed_failure([passed, own]) == [passed, own]
+
+
+def test_a_column_of_zeros_is_the_only_thing_to_mend(tmp_path: Path) -> None:
+    oscillator(tmp_path / "seen.txt")
+    time = np.loadtxt(tmp_path / "seen.txt")[:, 0]
+    np.savetxt(tmp_path / "zeros.txt", np.column_stack([time, 0 * time]))
+    scene = oscillator(tmp_path / "seen.txt", observations={"file": str(tmp_path / "zeros.txt")})
+    found = rows(simphys.identify(scene))
+    assert found["recording"].verdict == "failed" and "Look at the file" in found["recording"].remedy
+    others = {each.remedy for name, each in found.items() if name not in ("recording", "search", "bounds")} - {""}
+    assert others == {"See recording: nothing was measured by which this could be judged."}
 
 
 def test_a_search_without_an_end_says_nothing_of_bounds_and_of_what_is_missing(tmp_path: Path) -> None:
