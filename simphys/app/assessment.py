@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from simphys import optimize
-from simphys.assess import Criterion, estimate_noise, worst
+from simphys.assess import Criterion, estimate_noise, heed_failure, worst
 from simphys.assess.before import judge_cheaply, judge_start, refuse_start, settle_starts
 from simphys.assess.doubles import judge_mirrors
 from simphys.assess.holdout import judge_holdout, predict_holdout
@@ -67,11 +67,12 @@ def assess(
     More than 200 unknowns, such as a field, have no Jacobian: after the checks and the fit, `seconds` go into the map
     of their standard deviations (assess/laplace.py).
 
-    Further starts and recovery share the time that is left of `seconds`, with a few of each in any case. `resume`
-    continues the fit of an interrupted assessment. Returns the fit with all criteria. If the checks before fail, there
-    is no fit, and the unknowns are those of the start; if the fit fails, the later ones are left out. `on_progress` is
-    called with each part and its end by `time.monotonic()`, None if that is not known; `on_iteration` in the fit.
-    `each` computes the further fits, see `mapping.map_on`.
+    Further starts and recovery share the time that is left of `seconds`, with a few of each in any case. After a misfit
+    that failed, or a better optimum from another start, there is no recovery. `resume` continues the fit of an
+    interrupted assessment. Returns the fit with all criteria. If the checks before fail, there is no fit, and the
+    unknowns are those of the start; if the search fails, the later ones are left out. `on_progress` is called with each
+    part and its end by `time.monotonic()`, None if that is not known; `on_iteration` in the fit. `each` computes the
+    further fits, see `mapping.map_on`.
     Errors: InputError for a scene without a measurement; those of `identify`, but a start that blows up, and unknowns
     that the data do not determine, are criteria that fail.
     """
@@ -100,12 +101,17 @@ def assess(
     if fit.uncertainty.holdout is None:
         tell("a fit without the last quarter", None)
         criteria += _hold_out(objective, fit, near)
-    halfway = time.monotonic() + 0.5 * (until - time.monotonic())
+    described = next(each for each in criteria if each.name == "misfit").verdict != "failed"
+    halfway = time.monotonic() + (0.5 if described else 1.0) * (until - time.monotonic())
     tell("other starts", halfway)
     tried = try_starts(objective, fit.result, errors, search_again, until=halfway, each=each)
-    tell("recovery", until)
-    recovery = recover(objective, fit.uncertainty, near, until=until, each=each)
-    criteria += [judge_starts(tried, fit.result), judge_recovery(recovery, fit.uncertainty.labels)]
+    criteria.append(judge_starts(tried, fit.result, fit.uncertainty))
+    recovery = None
+    if described and criteria[-1].verdict != "failed":
+        tell("recovery", until)
+        recovery = recover(objective, fit.uncertainty, near, until=until, each=each)
+        criteria.append(judge_recovery(recovery, fit.uncertainty.labels))
+    criteria = heed_failure(criteria)
     with open_recorder(scene, folder, kind="optimize", overwrite=False, resume=True) as recorder:
         write_judgement(recorder, criteria, fit.uncertainty)
         _write(recorder, fit, tried, recovery)
@@ -228,7 +234,7 @@ def _hold_out(
     return [] if found is None else [judge_holdout(found)]
 
 
-def _write(recorder: RunRecorder, fit: Identification, tried: Starts, recovery: Recovery) -> None:
+def _write(recorder: RunRecorder, fit: Identification, tried: Starts, recovery: Recovery | None) -> None:
     labels = [row.label for row in fit.unknowns]
     recorder.write(
         "assessment/starts",
@@ -238,4 +244,5 @@ def _write(recorder: RunRecorder, fit: Identification, tried: Starts, recovery: 
         loss=tried.loss,
         same=tried.same,
     )
-    recorder.write("assessment/recovery", attrs={"labels": labels}, error=recovery.error)
+    if recovery is not None:
+        recorder.write("assessment/recovery", attrs={"labels": labels}, error=recovery.error)

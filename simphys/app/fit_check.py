@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from simphys import optimize
-from simphys.assess import Criterion, estimate_noise
+from simphys.assess import Criterion, estimate_noise, heed_failure
 from simphys.assess.before import expect_errors, judge_cheaply, judge_start, refuse_start
 from simphys.assess.cost import estimate_cost, judge_cost
 from simphys.assess.recovery import NOMINAL, Recovery, judge_recovery, recover
@@ -110,7 +110,7 @@ def recover_scene(
         each=each,
         on_fit=lambda done: tell(f"recovery {done}/{times}", None),
     )
-    criteria = (*fit.criteria, judge_recovery(found, uncertainty.labels))
+    criteria = tuple(heed_failure([*fit.criteria, judge_recovery(found, uncertainty.labels)]))
     with open_recorder(scene, folder, kind="optimize", overwrite=False, resume=True) as recorder:
         write_judgement(recorder, criteria, uncertainty)
         recorder.write("assessment/recovery", attrs={"labels": list(uncertainty.labels)}, error=found.error)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from simphys.assess import Criterion, estimate_noise
+from simphys.assess import Criterion, estimate_noise, heed_failure
 from simphys.assess.quality import doubt_widths, factors_if_correlated
 from simphys.experiment.scene import Scene
 from simphys.optimize.likelihood import profile_intervals
@@ -57,7 +57,8 @@ def find_intervals(
     factors, criteria = factors_if_correlated(uncertainty), fit.criteria
     if doubt := doubt_widths(uncertainty):
         remedy = 'Believe the intervals "if correlated".'
-        criteria += (Criterion("intervals", float(factors.max()), "doubtful", doubt, remedy),)
+        own = Criterion("intervals", float(factors.max()), "doubtful", doubt, remedy)
+        criteria = tuple(heed_failure([*criteria, own]))
     found = profile_intervals(objective, fit.result.theta, standard.values, standard.sigma, each=each)
     natural = objective.unknowns.natural
     base = natural(found.theta)

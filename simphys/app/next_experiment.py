@@ -11,11 +11,14 @@ from simphys import optimize
 from simphys.assess.before import refuse_start
 from simphys.assess.design import Design, worst_error
 from simphys.assess.design import design as rank_changes
-from simphys.autograd.errors import StorageError
+from simphys.autograd.errors import InputError, StorageError
 from simphys.experiment.scene import Scene
 from simphys.plot.fit.design import design as draw
 from simphys.plot.fit.design import name_option
 from simphys.runs.run_files import make_output_folder
+
+TABLE = "design.csv"
+"""Name of the table of all changes, in the output folder."""
 
 
 def design_scene(scene: Scene) -> Design:
@@ -42,13 +45,24 @@ def option_rows(found: Design) -> list[tuple[str, ...]]:
     return rows
 
 
-def write_design(scene: Scene, found: Design) -> tuple[Path, list[Path]]:
+def require_no_design(scene: Scene) -> None:
+    """Raise InputError if the output folder holds a ranking already."""
+    table = Path(scene.config.output.folder) / TABLE
+    if table.exists():
+        remedy = "Choose another folder (output.folder=PATH), or pass --overwrite, in a script overwrite=True."
+        raise InputError(str(table.parent), "must not hold a ranking of changes", f"{TABLE} there", remedy)
+
+
+def write_design(scene: Scene, found: Design, *, overwrite: bool = False) -> tuple[Path, list[Path]]:
     """Write design.csv, with the errors by each change, and design.png into the output folder; return it and the files.
 
-    Errors: InputError for a folder that cannot be made, StorageError.
+    `overwrite` replaces those that are there. Errors: InputError for a folder that cannot be made, or that holds a
+    ranking; StorageError.
     """
+    if not overwrite:
+        require_no_design(scene)
     folder = make_output_folder(scene)
-    table, picture = folder / "design.csv", folder / "design.png"
+    table, picture = folder / TABLE, folder / "design.png"
     try:
         with table.open("w", newline="", encoding="utf-8") as file:
             rows = csv.writer(file)

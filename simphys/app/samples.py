@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from simphys.assess import Criterion, estimate_noise
+from simphys.assess import Criterion, estimate_noise, heed_failure
 from simphys.assess.bands import sample_bands
 from simphys.assess.quality import doubt_widths, factors_if_correlated
 from simphys.experiment.scene import Scene
@@ -50,7 +50,7 @@ def sample_scene(
         seed=scene.config.runtime.seed,
         on_draw=lambda done, whole: tell(f"posterior, draw {done}/{whole}"),
     )
-    criteria = (*fit.criteria, judge_samples(found, fit))
+    criteria = tuple(heed_failure([*fit.criteria, judge_samples(found, fit)]))
     natural = np.array([[objective.unknowns.natural(theta) for theta in chain] for chain in found.theta])
     tell("predictions of the samples")
     bands = sample_bands(objective, found.flat)

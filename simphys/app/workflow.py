@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from simphys import optimize
-from simphys.assess import Criterion, Uncertainty, Verdict, estimate_noise, judge, judge_search, worst
+from simphys.assess import Criterion, Uncertainty, Verdict, estimate_noise, heed_failure, judge, judge_search, worst
 from simphys.assess.bands import predict_bands
 from simphys.assess.doubles import judge_mirrors
 from simphys.assess.omitted import explain_misfit, is_short
@@ -371,6 +371,7 @@ def _conclude(recorder: RunRecorder, objective: SceneObjective, result: optimize
     if uncertainty is not None and is_short(objective):
         criteria = explain_misfit(objective, uncertainty, criteria)
         criteria += judge_mirrors(objective, uncertainty, criteria)
+    criteria = heed_failure(criteria)
     write_judgement(recorder, criteria, uncertainty)
     if recorder.folder is not None:
         scene, unknowns = objective.scene, objective.unknowns

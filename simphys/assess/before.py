@@ -55,7 +55,8 @@ def expect_errors(objective: SceneObjective[Any], jacobian: Array) -> Array:
     Noise that the scene does not state is that of the recording. Errors: optimize.FailedTrial.
     """
     variance = unit_before_fit(objective, jacobian)
-    return np.asarray(np.sqrt(variance * np.diag(np.linalg.pinv(jacobian.T @ jacobian))))
+    diagonal = np.diag(np.linalg.pinv(jacobian.T @ jacobian))  # below 0 by rounding where nothing is determined
+    return np.asarray(np.sqrt(variance * np.maximum(diagonal, 0.0)))
 
 
 def advise_motion(objective: SceneObjective[Any]) -> str:

@@ -135,17 +135,22 @@ def _compare(kind: str, name: str, before: Array, after: Array, derivative: Arra
 
 
 def _sensors(rank: _Ranking, split: SplitResiduals) -> Iterator[Option]:
-    """What the experiment would tell without each channel or recording, and with each of them twice."""
-    pieces: dict[str, Array] = {}
+    """What the experiment would tell without each channel or recording, and with each of them twice.
+
+    The only channel of one of several recordings is that recording, which takes its own unknowns along.
+    """
+    pieces: list[tuple[str, Array]] = []
     channels = list(list_channels(split.series))
+    several = len(split.series) > 1
     for label, series, columns in channels:
+        if several and sum([other is series for _, other, _ in channels]) == 1:
+            continue
         rows = series.jacobian[:, columns].reshape(-1, len(rank.theta))
-        pieces[label] = rows.T @ rows
-    if len(split.series) > 1:
-        for series in split.series:
-            rows = series.jacobian.reshape(-1, len(rank.theta))
-            pieces[RECORDING + series.name] = rows.T @ rows
-    for name, piece in pieces.items():
+        pieces.append((label, rows.T @ rows))
+    for series in split.series if several else ():
+        rows = series.jacobian.reshape(-1, len(rank.theta))
+        pieces.append((RECORDING + series.name, rows.T @ rows))
+    for name, piece in pieces:
         yield rank.option("twice", name, rank.now + piece)
         if len(channels) > 1:
             yield rank.option_without(name, name.removeprefix(RECORDING), rank.now - piece)

@@ -20,16 +20,17 @@ import numpy as np
 from simphys import optimize
 from simphys.autograd import tensor
 from simphys.autograd.errors import InputError
-from simphys.experiment.misfits import robust_loss, sigma_is_stated
 from simphys.experiment.objective import SceneObjective
 from simphys.experiment.observe import Observations
 from simphys.experiment.setup import Setup
 from simphys.experiment.unknowns import Unknowns
 from simphys.scenefile import UnknownSection, flat_entries
 
+from .bounds import explain_by_bounds
 from .criteria import Criterion
 from .dissipation import gives_energy
-from .misfit import chi_square_per_freedom, is_too_small, list_misfits
+from .misfit import is_too_small, list_misfits
+from .optimum import ITERATIONS, NAMED, describe_local_optimum, most_left, part_left
 from .uncertainty import Uncertainty
 
 Array = np.ndarray[Any, Any]
@@ -40,14 +41,12 @@ EACH = 6
 """Entries of a field up to which each is tried by itself; more are tried as one, if they are alike."""
 MOST = 40
 """Numbers that are tried at most: each takes a tangent of the motion."""
-FITTED, ITERATIONS = 5, 20
-"""Numbers with which a fit is made, those that promise most, and its iterations."""
+FITTED = 5
+"""Numbers with which a fit is made, those that promise most."""
 LITTLE = 0.05
 """Part of chi^2 that a number must promise to explain to be worth a fit."""
-HALF = 0.5
-"""Part of chi^2, beyond that of the noise where it is stated, that may be left by a number that is named."""
-ALIKE, NAMED = 2.0, 3
-"""Factor of the least chi^2 left within which other numbers explain the misfit as well, and how many are named."""
+ALIKE = 2.0
+"""Factor of the least chi^2 left within which other numbers explain the misfit as well."""
 SENSOR = {"channel_gain": "gain of", "channel_offset": "offset of", "channel_delay": "delay of"}
 
 
@@ -79,13 +78,14 @@ def explain_misfit(
 ) -> list[Criterion]:
     """Say of a misfit that is too large which numbers would explain it; other criteria stay.
 
-    A misfit that passes is too large if residuals are alike, and larger than stated noise. Nothing is said where a
-    bound holds the fit back, or where residuals are independent, as noise is, but for those of a few samples.
+    A misfit that passes is too large if residuals are alike, and larger than stated noise. Bounds that hold the fit
+    back are tried first. Nothing is said of a search that failed, or where residuals are independent, as noise is, but
+    for those of a few samples.
     """
     by_name = {each.name: each for each in criteria}
     misfit, white = by_name["misfit"], by_name["white residuals"]
     few = any(each.has_outliers for each in list_misfits(objective.scene, uncertainty))
-    if by_name["bounds"].verdict != "passed" or (white.verdict == "passed" and not few):
+    if by_name["search"].verdict == "failed" or (white.verdict == "passed" and not few):
         return list(criteria)
     if misfit.verdict == "passed" and "stated noise" in white.remedy:
         told = white
@@ -93,12 +93,16 @@ def explain_misfit(
         told = misfit
     else:
         return list(criteria)
+    if by_name["bounds"].verdict != "passed":
+        criteria, explained = explain_by_bounds(objective, uncertainty, criteria, told)
+        if explained:
+            return list(criteria)
     found = find_omitted(objective, uncertainty)
     words = _describe_optimum(objective, uncertainty, found[0]) if found else ""
     words = words or _describe(found)
     if told is white:
         words = f"{white.remedy} {words}".rstrip()
-    return [replace(each, remedy=words or each.remedy) if each is told else each for each in criteria]
+    return [replace(each, remedy=words or each.remedy) if each.name == told.name else each for each in criteria]
 
 
 def find_omitted(objective: SceneObjective[Any], uncertainty: Uncertainty) -> list[Omitted]:
@@ -111,20 +115,12 @@ def find_omitted(objective: SceneObjective[Any], uncertainty: Uncertainty) -> li
     sections = dict(_list_sections(wider.scene_at(uncertainty.theta), sought, known))
     promising = _rank(wider, uncertainty, sections)
     fits = [_fit_also(wider, uncertainty, {label: sections[label]}) for label in promising]
-    most = _most_left(objective.scene, uncertainty)
+    most = most_left(objective.scene, uncertainty)
     some = [
         each for each in fits if each is not None and each.left < most and not gives_energy(each.parameter, each.found)
     ]
     found = sorted(some, key=lambda each: each.left)
     return [each for each in found if each.left <= ALIKE * found[0].left][:NAMED]
-
-
-def _most_left(scene: Setup, uncertainty: Uncertainty) -> float:
-    """Return the part of chi^2 that a number may leave to be named: noise that is stated, no number explains."""
-    noise = 0.0
-    if sigma_is_stated(scene) and robust_loss(scene.config.loss) is None:
-        noise = min(1 / chi_square_per_freedom(uncertainty), 1.0)
-    return noise + HALF * (1 - noise)
 
 
 def _with_forces(objective: SceneObjective[Any]) -> SceneObjective[Any]:
@@ -254,7 +250,7 @@ def _fit_also(
         return None
     place = own + int(np.argmax(np.abs(result.theta - start)[own:]))
     value, found = (float(wider.unknowns.natural(theta)[place]) for theta in (start, result.theta))
-    left = 2 * result.loss / float(uncertainty.residuals @ uncertainty.residuals)
+    left = part_left(uncertainty, result.loss)
     (parameter,) = {each.parameter for each in section.values()}
     return Omitted(_name(wider, place, *section), parameter, value, found, left, result.theta[:own])
 
@@ -276,16 +272,8 @@ def _describe_optimum(objective: SceneObjective[Any], uncertainty: Uncertainty, 
         result = optimize.minimize(objective.with_start(best.others), iterations=ITERATIONS)
     except InputError:
         return ""
-    left = 2 * result.loss / float(uncertainty.residuals @ uncertainty.residuals)
-    if left > ALIKE * best.left:
-        return ""
-    before, after = uncertainty.natural, uncertainty.unknowns.natural(result.theta)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        moved = np.nan_to_num(np.abs(result.theta - uncertainty.theta) / uncertainty.standard.values)
-    first = np.argsort(-moved, kind="stable")[:NAMED]
-    values = ", ".join([f"{uncertainty.labels[i]} {before[i]:.5g} -> {after[i]:.5g}" for i in first])
-    part = 100 * np.sqrt(left)
-    return f"This is a local optimum: start [unknowns] from {values}, where {part:.2g} % of it are left."
+    left = part_left(uncertainty, result.loss)
+    return describe_local_optimum(uncertainty, result.theta, left) * (left <= ALIKE * best.left)
 
 
 def _describe(found: Sequence[Omitted]) -> str:

@@ -12,7 +12,7 @@ from simphys.experiment.observe import Observations
 from simphys.experiment.setup import Setup
 
 from .agreement import judge_agreement
-from .chi_square import unit_of_chi_square
+from .bounds import judge_bounds
 from .criteria import Criterion, Verdict
 from .dissipation import judge_dissipation
 from .doubles import judge_aliases
@@ -34,8 +34,6 @@ PART_OF_TURN, FEWEST_WAYS = 0.25, 4
 """Part of a full turn that an angle may move between samples beside its jumps, and the least number of ways."""
 LINEAR = 1e-9
 """Relative deviation of a column from a straight line, below which it is no measurement."""
-HELD_GAIN = 2.0
-"""Decrease of chi^2 / 2 beyond a bound, in its unit (chi_square.py): two standard errors."""
 STEP_CHANGE = 1.0
 """Change by half the time step, or by sharper friction, in standard errors, beyond which it matters."""
 UNKNOWN, LOST = 1.0, 1e3
@@ -64,7 +62,7 @@ def judge(scene: Setup, uncertainty: Uncertainty) -> list[Criterion]:
     ]
     if (noise := judge_noise(scene)) is not None:
         found.append(noise)
-    found += [_judge_bounds(scene, uncertainty), *_judge_unknowns(uncertainty)]
+    found += [judge_bounds(scene, uncertainty), *_judge_unknowns(uncertainty)]
     found += [*judge_dissipation(uncertainty), *judge_aliases(scene)]
     if (agreement := judge_agreement(scene, uncertainty)) is not None:
         found.append(agreement)
@@ -184,24 +182,6 @@ def doubt_widths(uncertainty: Uncertainty) -> str:
     )
 
 
-def _judge_bounds(scene: Setup, uncertainty: Uncertainty) -> Criterion:
-    gains = uncertainty.gain_beyond_bounds
-    loss = 0.5 * float(uncertainty.residuals @ uncertainty.residuals)
-    beyond = max(loss - float(gains.max(initial=0)), 0.0)  # the best fit is the one without the bound
-    gains = gains / unit_of_chi_square(scene, beyond, len(uncertainty.labels))
-    held = [
-        f"{uncertainty.labels[i]} at its {'lower' if uncertainty.at_lower[i] else 'upper'} bound"
-        for i in np.flatnonzero(gains > HELD_GAIN)
-    ]
-    if held:
-        remedy = "Widen these bounds, unless physics forbids it; then the model or the data are wrong."
-        found = f"{', '.join(held)}: beyond it, chi^2 falls by {2 * gains.max():.3g}"
-        return Criterion("bounds", 2 * float(gains.max()), "doubtful", found, remedy)
-    at_bound = np.count_nonzero(uncertainty.at_lower | uncertainty.at_upper)
-    found = "no bound holds the fit back" + (f" ({at_bound} unknown(s) at one)" if at_bound else "")
-    return Criterion("bounds", 2 * float(gains.max(initial=0)), "passed", found)
-
-
 def _judge_unknowns(uncertainty: Uncertainty) -> Iterator[Criterion]:
     """Judge whether the data determine the unknowns at the end."""
     notes = uncertainty.standard.notes
@@ -211,6 +191,10 @@ def _judge_unknowns(uncertainty: Uncertainty) -> Iterator[Criterion]:
     if lost:
         remedy = "Leave one of them out of [unknowns], tie them, or observe more."
         yield Criterion("determined unknowns", len(lost), "failed", ", ".join(lost), remedy)
+        return
+    if (uncertainty.at_lower | uncertainty.at_upper).all():
+        found = "every unknown is at a bound: none has an error"
+        yield Criterion("determined unknowns", np.nan, "doubtful", found, "See bounds.")
         return
     errors = np.fmax(uncertainty.standard.values, uncertainty.robust)
     sizes = np.nan_to_num(np.fmin(errors, _relative_errors(uncertainty)))

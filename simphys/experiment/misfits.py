@@ -21,6 +21,7 @@ from .observe import UNKNOWN
 from .observe_field import FieldObservations
 from .setup import Setup
 from .several import split_batch
+from .shown import show
 
 Array = np.ndarray[Any, Any]
 
@@ -68,7 +69,7 @@ def predict_channels(
     else:
         plan = sampling.plan(seen.times, components, dt=setup.dt, steps=setup.steps, kept=kept)
         raw = sampling.Sample.apply(plan, *fields)
-    return raw if sensors.is_plain(setup.config) else sensors.show(setup, raw)
+    return raw if sensors.is_plain(setup.config) else show(setup, raw)
 
 
 def field_plan(setup: Setup, axis: int, kept: Array | None = None) -> sampling.FieldPlan:

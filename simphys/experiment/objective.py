@@ -101,6 +101,12 @@ class SceneObjective(Generic[S]):
         other.start = np.clip(start, self.lower, self.upper)
         return other
 
+    def with_bounds(self, lower: Array, upper: Array) -> SceneObjective[S]:
+        """The same with other bounds [p]."""
+        other = copy.copy(self)
+        other.lower, other.upper = lower, upper
+        return other
+
     def scene_at(self, theta: Tensor | Array) -> S:
         """The scene with the unknowns set from theta; its parameters, state, design and controls follow a Tensor."""
         theta = theta if isinstance(theta, Tensor) else self.make_tensor(theta)

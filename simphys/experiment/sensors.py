@@ -2,11 +2,7 @@
 
     y = gain g(x(t - delay)) + offset
 
-with g the component itself, a distance |a - b|, an angle atan2(d_1, d_0) of d = a - b, a pixel of a camera
-(cameras.py), or an energy of all bodies. Angles are compared modulo a period: y is moved by whole periods to where it
-is nearest to the measured value. Vectors are those of the state, positions of places on bodies (simulator/markers.py),
-or what an accelerometer measures there, f = R^T ((v(t + dt/2) - v(t - dt/2)) / dt - gravity), with R the orientation of
-the body.
+with g what it sees of a state (shown.py).
 
 A delayed channel is interpolated linearly between steps; for one that is early the motion is longer (`count_steps`):
 
@@ -26,15 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor, ops, tensor
+from simphys.autograd import Context, Function, Tensor, tensor
 from simphys.optimize import FailedTrial
 from simphys.scenefile import ObservationsSection, sensor_arrays
 from simphys.scenefile.section import DERIVED
-from simphys.simulator import Markers, Record
-from simphys.simulator.markers import ENERGIES, Energetic, Vector
+from simphys.simulator import Record
+from simphys.simulator.markers import ENERGIES
 
-from .cameras import see_orthographic, see_pinhole
-from .channels import OF_TWO, Channel, Mark
 from .control import Recorded
 from .observe import Observations
 from .sampling import Component, take_component
@@ -186,6 +180,7 @@ class DelayedSample(Function):
     @staticmethod
     def forward(ctx: Context, plan: DelayedPlan, delay: Tensor, *fields: Tensor) -> Array:
         ctx.plan, ctx.like = plan, [(field.shape, field.dtype) for field in fields]
+        ctx.channels = delay.size
         series = [take_component(fields[which].data, index) for which, index in plan.components]
         ctx.before, ctx.part = plan.around(delay.data, len(series[0]))  # a field that no channel sees has one row
         ctx.slope = _slopes(ctx.before, ctx.part, series)
@@ -195,7 +190,7 @@ class DelayedSample(Function):
     def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
         plan: DelayedPlan = ctx.plan
         adj_fields: list[Array | None] = [None] * len(ctx.like)
-        adj_delay = np.zeros(int(plan.channels.max()) + 1, adj.dtype)
+        adj_delay = np.zeros(ctx.channels, adj.dtype)
         for place, (which, index) in enumerate(plan.components):
             target = adj_fields[which]
             if target is None:
@@ -267,87 +262,3 @@ def sample_delayed(
     shift = np.array([need.shift for each in seen.channels for need in each.needs])
     found: Tensor = DelayedSample.apply(DelayedPlan(seen.times, dt, tuple(components), channels, shift), delay, *fields)
     return found
-
-
-def show(setup: Any, raw: Tensor) -> Tensor:
-    """Make what the channels of a set-up show, [N, C], of the components that they need [N, R]."""
-    seen, sensor = setup.observations, setup.sensor
-    shown, begin = [], 0
-    for place, channel in enumerate(seen.channels):
-        end = begin + len(channel.needs)
-        value = _see_energy(channel, setup, raw[:, begin:end]) if channel.energy else None
-        if value is None:
-            value = _see(channel, sensor, _list_vectors(channel, setup, raw[:, begin:end]))
-        value = value * sensor.channel_gain[place] + sensor.channel_offset[place]
-        if channel.modulo is not None:
-            turns = np.round((value.data - seen.values[:, place]) / channel.modulo)
-            value = value - (channel.modulo * turns).astype(value.dtype)
-        shown.append(value)
-        begin = end
-    return ops.stack(shown, axis=1)
-
-
-def _see_energy(channel: Channel, setup: Any, raw: Tensor) -> Tensor:
-    """Compute an energy [N] of all components of the state [N, R]."""
-    state, begin = {}, 0
-    for name, shape in setup.model.state_shapes().items():
-        end = begin + math.prod(shape)
-        state[name] = ops.reshape(raw[:, begin:end], (raw.shape[0], *shape))
-        begin = end
-    markers = setup.model.describe_markers()
-    assert isinstance(markers, Energetic), "checked on loading the scene"
-    return markers.energy(setup.params, channel.field, state)
-
-
-def _list_vectors(channel: Channel, setup: Any, raw: Tensor) -> list[Vector]:
-    """List the vector that a channel sees, and that to which it is compared; their components are [N]."""
-    every = [raw[:, place] for place in range(raw.shape[1])]
-    if not channel.marks:
-        return [every[begin : begin + channel.dim] for begin in range(0, len(every), channel.dim)]
-    markers, begin, found = setup.model.describe_markers(), 0, []
-    see = _accelerate if channel.field == "acceleration" else _locate
-    for mark in channel.marks:
-        found.append(see(markers, setup, mark, every[begin : begin + len(mark.needs)]))
-        begin += len(mark.needs)
-    return found
-
-
-def _locate(markers: Markers, setup: Any, mark: Mark, values: Vector) -> Vector:
-    """Compute the position of a marker."""
-    return markers.position(setup.params, mark.node, mark.place, _by_shift(mark, values)[0.0])
-
-
-def _accelerate(markers: Markers, setup: Any, mark: Mark, values: Vector) -> Vector:
-    """Compute what an accelerometer measures: its acceleration less gravity, along the axes of its body."""
-    state = _by_shift(mark, values)
-    later, earlier = (markers.velocity(setup.params, mark.node, mark.place, state[shift]) for shift in (0.5, -0.5))
-    parts = zip(later, earlier, markers.gravity(setup.params), strict=True)
-    return markers.turn_into(state[0.0], [(a - b) * (1 / setup.dt) - g for a, b, g in parts])
-
-
-def _by_shift(mark: Mark, values: Vector) -> dict[float, dict[str, Vector]]:
-    """Sort the components that a marker needs by time, then by field."""
-    found: dict[float, dict[str, Vector]] = {}
-    for need, value in zip(mark.needs, values, strict=True):
-        found.setdefault(need.shift, {}).setdefault(need.field, []).append(value)
-    return found
-
-
-def _see(channel: Channel, sensor: Sensor, vectors: list[Vector]) -> Tensor:
-    """Compute what one channel sees [N], before gain and offset."""
-    own, *others = vectors
-    if channel.kind == "component":
-        seen: Tensor = own[channel.axis]
-        return seen
-    if channel.kind == "pixel":
-        see = see_pinhole if isinstance(sensor, PinholeCamera) else see_orthographic
-        return see(sensor, own, channel.axis)
-    other = others[0] if channel.point is None else channel.point
-    if channel.kind in OF_TWO:
-        one, two = own[channel.axis], other[channel.axis]
-        pair: Tensor = one - two if channel.kind == "difference" else one + two
-        return pair
-    apart = ops.stack([a - b for a, b in zip(own, other, strict=True)], axis=1)
-    if channel.kind == "angle":
-        return Angle.apply(apart[:, 0], apart[:, 1])
-    return ops.sqrt((apart * apart).sum(axis=1) + LEAST)

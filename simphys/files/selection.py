@@ -54,7 +54,9 @@ def rows_of_trial(table: Table, column: int | str, trial: float, section: str = 
         there = np.unique(numbers[np.isfinite(numbers)])
         known = ", ".join(f"{number:g}" for number in there[:SHOWN]) + (", ..." if there.size > SHOWN else "")
         who = f"{table.path}, {table.name(column)}"
-        remedy = f"Set {section}.trial to one of its numbers: {known or 'none'}."
+        remedy = (
+            f"Set {section}.trial to one of its numbers: {known or 'none'}; or name another column in {section}.trials."
+        )
         raise InputError(who, "must hold the trial", f"no row of trial {trial:g}", remedy)
     return SomeRows(table, rows)
 
@@ -93,10 +95,12 @@ class Part:
             first = max(first, 0.0)
         rows = np.flatnonzero(~((times < first) | (times > last)))
         if not rows.size:
-            shown = f"{self.window[0]:g} to {self.window[1]:g}"
-            since = f", since the start of the motion at {self.begin:g}" if self.begin is not None else ""
+            shown = f" in the window from {self.window[0]:g} to {self.window[1]:g}" * bool(
+                np.isfinite(self.window).any()
+            )
+            since = f" since the start of the motion at {self.begin:g}" if self.begin is not None else ""
             low, high = [float(end) + self.start for end in (np.nanmin(times), np.nanmax(times))]
-            constraint = f"must have samples in the window from {shown}{since}"
+            constraint = f"must have samples{shown}{since}"
             remedy = "Correct observations.window, observations.begin, or observations.time."
             raise InputError(who, constraint, f"times from {low:g} to {high:g}", remedy)
         return rows[:: self.every]

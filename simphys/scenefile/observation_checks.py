@@ -12,7 +12,7 @@ from simphys.scenefile.loss_sections import LossSection
 from simphys.scenefile.section import DERIVED, NOTHING, Fields, Key, Problem, Words
 from simphys.scenefile.shared import check_index
 from simphys.scenefile.validate import did_you_mean
-from simphys.simulator.markers import ENERGIES
+from simphys.simulator.markers import ENERGIES, Markers
 
 
 def check_observations(observations: ObservationsSection) -> Iterator[Problem]:
@@ -98,6 +98,11 @@ def check_seen(observations: ObservationsSection, fields: Fields) -> Iterator[Pr
         shape = fields.seen_shape(channel.field)
         if shape is None:
             places = fields.places()
+            if fields.members is not None and channel.field in (*DERIVED, *ENERGIES):
+                constraint = "must be a component of the state where a scene has several members"
+                remedy = "Write the members as [[experiments]], each with its control and its observations."
+                yield Problem((*key, "field"), constraint, channel.field, remedy)
+                continue
             if channel.field in ENERGIES:
                 yield _unknown_energy((*key, "field"), channel.field, places.energies if places else ())
                 continue
@@ -117,7 +122,7 @@ def check_seen(observations: ObservationsSection, fields: Fields) -> Iterator[Pr
             yield from _check_pair(key, channel, shape)
             continue
         if channel.kind != "component":
-            yield from _check_geometry(key, channel, observations.camera, shape)
+            yield from _check_geometry(key, channel, observations.camera, shape, fields.places())
             continue
         index = component_index(channel.node, channel.axis, shape)
         if len(index) != len(shape):
@@ -189,13 +194,16 @@ def _check_pair(key: Key, channel: ChannelSection, shape: tuple[int, ...]) -> It
 
 
 def _check_geometry(
-    key: Key, channel: ChannelSection, camera: CameraSection | None, shape: tuple[int, ...]
+    key: Key, channel: ChannelSection, camera: CameraSection | None, shape: tuple[int, ...], places: Markers | None
 ) -> Iterator[Problem]:
     """Check a channel that sees the vector of a node."""
     if len(shape) != 2 or not isinstance(channel.node, int) or (channel.kind != "distance" and shape[1] < 2):
         constraint = f"of the kind {channel.kind} needs a vector of each node, in the plane or in space"
         found = Words(f"{channel.field} of the shape {list(shape)}")
-        yield Problem((*key, "field"), constraint, found, "Name another field or kind.")
+        remedy = (
+            "Name another field or kind." if places is None else 'Name field = "marker", a place on a body or link.'
+        )
+        yield Problem((*key, "field"), constraint, found, remedy)
         return
     for name in ("node", "to"):
         if (node := getattr(channel, name)) is not None:
@@ -242,4 +250,6 @@ def _check_kind(camera: CameraSection) -> Iterator[Problem]:
 
 def unknown_field(key: Key, field: str, fields: Fields, *, also: Iterable[str] = ()) -> Problem:
     """Report a name that is no field of the state, and none of `also`."""
-    return Problem(key, "must be a component of the state", field, did_you_mean(field, [*fields.state, *also]))
+    known = [*fields.state, *also]
+    remedy = 'A speed is kind = "distance" of a velocity. ' * (field == "speed") + did_you_mean(field, known)
+    return Problem(key, "must be a component of the state", field, remedy)

@@ -13,6 +13,7 @@ from simphys.files.field_file import read_field
 from simphys.scenefile.errors import config_error
 from simphys.scenefile.fit_sections import BoxSection, Numbers, UnknownSection, ValueSection
 from simphys.scenefile.section import Key, Problem, Range, Words, rows_of
+from simphys.scenefile.sought import advise_parameter
 from simphys.scenefile.validate import did_you_mean
 
 
@@ -110,14 +111,9 @@ def with_values(sections: Mapping[str, ValueSection], values: Mapping[str, np.nd
 
 def _problems(key: Key, unknown: UnknownSection, values: Mapping[str, np.ndarray]) -> list[Problem]:
     if unknown.parameter not in values:
-        return [
-            Problem(
-                (*key, "parameter"),
-                "must name a parameter, a state component or a control",
-                unknown.parameter,
-                did_you_mean(unknown.parameter, list(values)),
-            )
-        ]
+        constraint = "must name a parameter, a state component or a control"
+        advice = advise_parameter(unknown.parameter, values) or did_you_mean(unknown.parameter, list(values))
+        return [Problem((*key, "parameter"), constraint, unknown.parameter, advice)]
     shape = values[unknown.parameter].shape
     if 0 in shape:
         name = unknown.parameter

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from simphys.scenefile import sought
 from simphys.scenefile.errors import dotted
 from simphys.scenefile.section import NOTHING, Key, Problem
 
@@ -122,7 +123,7 @@ def _problems(error: ValidationError, model: type[BaseModel], name: str, data: M
         # Of a number-or-list given as a number, only that the number is wrong.
         texts = list(dict.fromkeys(at_key.ranges or at_key.types))
         is_number = isinstance(found, (int, float)) and any("number" in text or "least" in text for text in texts)
-        remedy = did_you_mean(str(found), options) if options and not is_number else _remedy(found, texts)
+        remedy = did_you_mean(str(found), options) if options and not is_number else _remedy(key, found, texts)
         problems.append(Problem(key, f"must be {' or '.join(texts)}", found, remedy))
     return problems
 
@@ -137,7 +138,9 @@ class _Required:
     options: list[str]
 
 
-def _remedy(found: object, texts: list[str]) -> str:
+def _remedy(key: Key, found: object, texts: list[str]) -> str:
+    if found == sought.UNKNOWN and any("number" in text for text in texts):
+        return sought.advise_number(key)
     if isinstance(found, str) and any(letter.isdigit() for letter in found) and any("number" in text for text in texts):
         return "Write numbers without quotes."
     if isinstance(found, (int, float)) and "a string" in texts and "a number" not in texts:

@@ -36,6 +36,8 @@ class Markers(ABC):
     """Number of bodies."""
     dim: int
     """Number of coordinates."""
+    in_moving_frame: bool = False
+    """True if places are relative to a frame whose acceleration [dim] is the control of the simulator."""
 
     @property
     def place_sizes(self) -> tuple[int, ...]:

@@ -173,9 +173,10 @@ def test_starts_fill_finite_bounds_and_stay_near_without(tmp_path: Path) -> None
 def test_starts_are_judged_by_the_best_by_rivals_and_by_those_that_are_lost(
     loss: list[float], same: list[int], verdict: str, words: str, clean: Identification
 ) -> None:
-    ends = np.zeros((len(loss), 1))
+    assert clean.uncertainty is not None
+    ends = np.tile(clean.uncertainty.theta, (len(loss), 1))
     tried = Starts(ends, ends, np.array(loss), np.array(same, bool))
-    found = judge_starts(tried, replace(clean.result, loss=50.0))
+    found = judge_starts(tried, replace(clean.result, loss=50.0), clean.uncertainty)
     assert found.verdict == verdict and words in found.found and bool(found.remedy) == (verdict != "passed")
 
 

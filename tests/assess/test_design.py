@@ -68,6 +68,7 @@ def test_a_recording_that_is_left_out_takes_its_own_unknowns_along(tmp_path: Pat
     given = tables(tmp_path)
     scene = build(given)
     found = design_scene(scene)
+    assert len({round(each.gain, 9) for each in found.options}) == len(found.options)  # nothing is ranked twice
     (without,) = [each for each in found.options if (each.kind, each.name) == ("without", "recording experiment 2")]
     given["experiments"].pop(1)
     rest = expected(build(given))
@@ -75,6 +76,9 @@ def test_a_recording_that_is_left_out_takes_its_own_unknowns_along(tmp_path: Pat
     assert np.isnan(without.errors[2]) and without.gain < 0
     folder, files = write_design(scene, found)
     assert [path.name for path in files] == ["design.csv", "design.png"]
+    with pytest.raises(InputError, match=r"must not hold a ranking of changes; found design\.csv there.* --overwrite"):
+        write_design(scene, found)
+    assert write_design(scene, found, overwrite=True) == (folder, files)
     assert len((folder / "design.csv").read_text().splitlines()) == len(found.options) + 2
     assert len(option_rows(found)) == len(found.options)
 

@@ -16,7 +16,7 @@ from simphys.autograd.bridges import pytorch as torch_interop
 from simphys.autograd.compose import replay
 from simphys.autograd.proof.gradcheck import gradcheck, gradgradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
-from simphys.experiment import density, losses, lowpass, memory_noise, sampling, sensors, several, smoothing
+from simphys.experiment import density, losses, lowpass, memory_noise, sampling, sensors, several, shown, smoothing
 from simphys.optimize.robust import RobustLoss
 
 from . import (
@@ -108,6 +108,11 @@ def delayed_samples(module: Any) -> None:
     gradcheck(lambda *x: module.DelayedSample.apply(plan, *x), inputs, mode="projected", repeats=1)
 
 
+def frames(module: Any) -> None:
+    """Check the velocity of a frame along steps."""
+    gradcheck(lambda u: module.Accumulate.apply(u, 0.3), (leaf(6, 2),), mode="projected", repeats=1)
+
+
 def members(module: Any) -> None:
     """Check the parts of an array."""
     gradcheck(lambda x: module.Unbind.apply(x), (leaf(3, 2),), mode="projected", repeats=1)
@@ -172,6 +177,7 @@ SWEEPS = [
     Sweep(losses, ("Robust.backward", "Robust.jvp"), robust_residuals),
     Sweep(memory_noise, ("Whiten.backward", "Whiten.jvp", "whiten"), whitened_noise),
     Sweep(sensors, ("DelayedSample.backward", "DelayedSample.jvp"), delayed_samples, equivalent=COMMUTES),
+    Sweep(shown, ("Accumulate.backward", "Accumulate.jvp", "_accumulate"), frames),
     Sweep(several, ("Unbind.backward", "Unbind.jvp"), members),
     Sweep(sensors, ("Angle.backward", "Angle.jvp"), angles),
     Sweep(density, ("Density.backward", "Density.jvp", "_product"), shapes),

@@ -256,9 +256,17 @@ def sample(
 
 
 @command
-def design(scene: SceneFile, overrides: Overrides = None) -> None:
+def design(
+    scene: SceneFile,
+    overrides: Overrides = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the ranking in the output folder; a run there stays.")
+    ] = False,
+) -> None:
     """Rank further sensors, recordings and times by what they would tell about the unknowns, at their start values."""
     loaded = late.scene.load_scene(scene, overrides or ())
+    if not overwrite:
+        late.next_experiment.require_no_design(loaded)
     found = late.next_experiment.design_scene(loaded)
     now = zip(found.labels, found.units, found.now.errors, strict=True)
     rows = [(label, unit, late.next_experiment.format_error(error)) for label, unit, error in now]
@@ -267,4 +275,4 @@ def design(scene: SceneFile, overrides: Overrides = None) -> None:
     )
     heads = ("change", "log det", "errors times", "least gain")
     late.report.print_table("changes, the best first", heads, late.next_experiment.option_rows(found), (1, 2))
-    late.report.print_files(*late.next_experiment.write_design(loaded, found))
+    late.report.print_files(*late.next_experiment.write_design(loaded, found, overwrite=overwrite))

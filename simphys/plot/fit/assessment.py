@@ -25,7 +25,7 @@ def assessment(recording: Recording, path: str | Path | None = None) -> Figure:
 
     Saved at `path` if given. Errors: NotRecorded if the run was not assessed.
     """
-    style.require(recording, "assessment", NEEDS, REMEDY)
+    style.require(recording, "assessment", NEEDS[:2], REMEDY)
     with style.style():
         verdict = str(recording.attrs("judgement")["verdict"])
         figure = style.new_figure(recording, 7.2, verdict)
@@ -33,7 +33,11 @@ def assessment(recording: Recording, path: str | Path | None = None) -> Figure:
         _draw_lags(lags, recording)
         _draw_correlations(figure, correlations, recording)
         _draw_starts(starts, recording)
-        _draw_recovery(recovery, recording)
+        if NEEDS[2] in recording:
+            _draw_recovery(recovery, recording)
+        else:
+            recovery.set_axis_off()
+            recovery.text(0.5, 0.5, "no recovery of a fit that failed", ha="center", va="center")
         style.save(figure, path)
     return figure
 

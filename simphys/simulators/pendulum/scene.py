@@ -180,22 +180,13 @@ class PendulumConfig(Config):
 
 
 def _check_pivot(simulator: PendulumSimulator, sections: Mapping[str, Any]) -> Iterator[Problem]:
-    """Check that a pivot that moves is that of a chain, and that nothing sees its motion."""
+    """Check that a pivot that moves is that of a chain."""
     key: Key = ("simulator", "drive")
     if simulator.kind == "spherical":
         yield Problem(key, "belongs to a chain", simulator.drive, "Give a chain, or drop drive.")
     if "control" in sections and sections["control"] is None:
         constraint, remedy = "a pivot moves as a control says", "Add [control] with two channels, or drop drive."
         yield Problem(key, constraint, NOTHING, remedy)
-    recordings: list[tuple[Key, Any]] = [(("observations",), sections.get("observations"))]
-    for place, one in enumerate(sections.get("experiments") or []):
-        recordings.append((("experiments", place, "observations"), one.observations))
-    for where, seen in recordings:
-        for place, channel in enumerate(getattr(seen, "channels", None) or []):
-            if channel.field == "acceleration":
-                constraint = "an accelerometer feels the motion of the pivot, which its channel leaves out"
-                remedy = "Drop the channel, or measure angles, rates or markers relative to the pivot."
-                yield Problem((*where, "channels", place, "field"), constraint, channel.field, remedy)
 
 
 def _check_chain(

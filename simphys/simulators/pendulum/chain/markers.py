@@ -21,7 +21,7 @@ class ChainMarkers(Energetic, Markers):
     """Places on n links; the default is the end of a link, which moves if its length is unknown."""
 
     nodes: int
-    moving_pivot: bool = False
+    in_moving_frame: bool = False
     """True if places are relative to a pivot that moves, in whose frame no energy is known."""
     dim = 2
 
@@ -52,7 +52,7 @@ class ChainMarkers(Energetic, Markers):
 
     @property
     def energies(self) -> tuple[str, ...]:
-        return () if self.moving_pivot else ENERGIES
+        return () if self.in_moving_frame else ENERGIES
 
     def kinetic_energy(self, params: Any, state: Whole) -> Tensor:
         found: Any = 0.0
