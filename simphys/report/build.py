@@ -174,7 +174,9 @@ def _contents(shown: dict[str, Any]) -> Iterator[dict[str, str]]:
 
 
 def _notes(recording: Recording) -> Iterator[str]:
-    """Say what is unusual about a run: another version, an early end."""
+    """Say what is unusual about a run: lost data, another version, an early end."""
+    if recording.damage:
+        yield recording.damage
     made = recording.provenance.get("simphys")
     if made != __version__:
         yield f"Version {made or 'unknown'} of simphys recorded the run, and version {__version__} made this report."
@@ -194,7 +196,12 @@ def _motions(recording: Recording) -> dict[str, Recording]:
 
 
 def read_status(recording: Recording) -> Status:
-    """Describe how a run ended."""
+    """Describe how a run ended, and whether a part of it is lost."""
+    found = _read_end(recording)
+    return Status(f"{found.word}, cut off", "bad", found.message) if recording.damage else found
+
+
+def _read_end(recording: Recording) -> Status:
     if "unknowns" in recording:
         about = recording.attrs("unknowns")
         status, message = str(about["status"]), str(about["message"])

@@ -104,6 +104,7 @@ def describe_recording(recording: Recording) -> str:
             f"{job} '{title}': {read_status(recording).word}",
             *([f"  values   {in_words(others)}"] if others else []),
             f"  in       {recording.name}",
+            *([f"  damage   {recording.damage}"] if recording.damage else []),
             f"  holds    {', '.join(held) or 'the scene alone'}",
             "  see      .show() a replay, .plot(NAME) a picture, [PATH] an array",
         ]

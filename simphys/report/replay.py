@@ -146,7 +146,8 @@ def stress_colours(recording: Recording, time: np.ndarray, kept: np.ndarray) -> 
     for name in recording.keys("stresses"):
         path = f"stresses/{name}/value"
         rows = np.searchsorted(recording[f"stresses/{name}/time"], time - 1e-12)
-        rows = np.minimum(rows, recording.shape(path)[0] - 1)
+        if rows[-1] >= recording.shape(path)[0]:  # the end of the file is lost
+            continue
         values = np.stack([recording.row(path, int(row))[kept] for row in rows])
         low, high = np.percentile(values, (0.5, 99.5))
         if not np.isfinite(values).all() or high <= low:
@@ -161,6 +162,8 @@ def stress_colours(recording: Recording, time: np.ndarray, kept: np.ndarray) -> 
 def _density(recording: Recording, motion: Motion, frames: np.ndarray, kept: np.ndarray) -> list[dict[str, Any]]:
     """Relative density of particles: 1 / det F of their elastic deformation gradients."""
     rows = np.searchsorted(recording[f"{DEFORMATION}/time"], motion.time[frames] - 1e-12)
+    if rows[-1] >= recording.shape(f"{DEFORMATION}/value")[0]:  # the end of the file is lost
+        return []
     stretch = np.stack([np.linalg.det(recording.row(f"{DEFORMATION}/value", int(row))[kept]) for row in rows])
     density = 1 / np.maximum(stretch, 1e-3)
     if not np.isfinite(density).all() or np.ptp(density) == 0:
