@@ -69,7 +69,8 @@ class Film:
         target = Path(path)
         if target.suffix == ".mp4":
             if not write_mp4(self.frames, target):
-                raise InputError(f"film {target}", "needs ffmpeg with a codec for MP4", "none", "Write FILE.gif.")
+                remedy = "Install ffmpeg, a program in PATH, or write FILE.gif."
+                raise InputError(f"film {target}", "needs ffmpeg with a codec for MP4", "none", remedy)
             return target
         if target.suffix != ".gif":
             raise InputError(f"film {target}", "is a GIF or an MP4", target.suffix or "no suffix", "Write FILE.gif.")
