@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from simphys._version import __version__
 from simphys.autograd.errors import InputError, StorageError
-from simphys.plot.style import number
+from simphys.plot.style import NotRecorded, number
 from simphys.record import Recording, list_parts
 from simphys.report.correlation import read_correlation
 from simphys.report.pictures import Group, make_groups
@@ -107,6 +107,8 @@ def _collect(
     def attempt(what: str, make: Callable[[], T]) -> T | None:
         try:
             return make()
+        except NotRecorded as error:
+            notes.append(f"{what} {error.constraint}; found {error.found}. {error.remedy}")
         except InputError as error:
             notes.append(f"{what}: {error}")
         except Exception as error:  # a damaged run may hold anything
