@@ -9,7 +9,7 @@ import numpy as np
 from numpy import ndarray
 
 from .context import Context
-from .errors import GraphError
+from .errors import GraphError, MissingJvp
 from .function import Function, link
 from .kernels import runtime
 from .mode import no_grad, switch
@@ -279,11 +279,19 @@ class OnceDifferentiable(Function):
 
     @staticmethod
     def backward(ctx: Context, *adj_outputs: Any) -> Any:
-        raise GraphError(
-            f"{ctx.differentiated}: its backward is not recorded, so its gradient cannot be differentiated again. "
-            "Write that backward in Tensor operations and Functions, and set once_differentiable = False on the "
-            "Function."
-        )
+        raise GraphError(_describe_once(ctx.differentiated))
+
+    @staticmethod
+    def jvp(ctx: Context, *tangents: Any) -> Any:
+        raise MissingJvp(_describe_once(ctx.differentiated))
+
+
+def _describe_once(name: str) -> str:
+    return (
+        f"{name}: its backward is not recorded, so its gradient cannot be differentiated again. Of a rollout, and of "
+        "sub-steps, take gauss_newton, or a jacobian of residuals, in place of the Hessian. In a Function of your own, "
+        "write backward in Tensor operations and Functions, and set once_differentiable = False."
+    )
 
 
 def _run_once(node: Node, adjoints: Sequence[Any]) -> Any:

@@ -250,7 +250,11 @@ def identify(
         except optimize.Interrupted as stop:
             raise IdentificationInterrupted(_conclude_early(recorder, objective, stop.result)) from None
         end_bar(tell, result)
-        found = _conclude(recorder, objective, result if determined else judge_determined(objective, result))
+        try:
+            found = _conclude(recorder, objective, result if determined else judge_determined(objective, result))
+        except KeyboardInterrupt:
+            stopped = replace(result, status="interrupted", message=f"{result.message}; there is no verdict yet")
+            raise IdentificationInterrupted(_conclude_early(recorder, objective, stopped)) from None
         cost.write(recorder)
         return found
 

@@ -210,8 +210,11 @@ def draw_film(recording: Recording, field: str | None = None) -> list[np.ndarray
     Errors: NotRecorded without a motion of bodies or of such a field.
     """
     if field is None:
-        with suppress(NotRecorded):
+        try:
             return list(draw_motion(recording))
+        except NotRecorded:
+            if "grid" not in recording:
+                raise
     return list(draw_field(recording, field))
 
 
@@ -246,7 +249,8 @@ def _films(folder: Path, name: str) -> tuple[Path, Path]:
 def _nothing_to_draw(recording: Recording) -> NotRecorded:
     """The error for a run that was killed before the data of its first picture."""
     groups = [name for name in recording.keys() if name not in ("h5md", "scene")]  # noqa: SIM118 a method
-    found = f"{', '.join(groups) or 'its scene alone'}: it ended before there was more"
+    why = "its states were not recorded (output.fields), or are lost" if "motion" in recording else ""
+    found = f"{', '.join(groups) or 'its scene alone'}: {why or 'it ended before there was more'}"
     remedy = "Run its scene again, with --overwrite."
     if recording.kind == "optimize":
         remedy = "`simphys optimize SCENE --resume` continues it."

@@ -31,7 +31,7 @@ def prepare(folder: Path, segments: Path) -> None:
 def require_no_fit(folder: Path) -> None:
     """Raise InputError if the folder holds a fit, which a simulation must not replace: it may have taken hours."""
     try:
-        recorded = load_index(folder / INDEX_NAME).attrs.get("", {}).get("kind")
+        recorded = load_index(folder / INDEX_NAME, cut_off=True).attrs.get("", {}).get("kind")
     except (OSError, StorageError):  # no run, or none that can be read
         return
     if recorded == "optimize":

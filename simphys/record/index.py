@@ -132,9 +132,12 @@ def _create_virtual(file: h5py.File, path: str, column: Column) -> h5py.Dataset:
     return file.create_virtual_dataset(path, layout, fillvalue=fill_value)
 
 
-def load_index(file: Path) -> Index:
-    """Read the index of a run. FileNotFoundError: no such file; StorageError: its content is damaged."""
-    with open_file(file) as opened:
+def load_index(file: Path, *, cut_off: bool = False) -> Index:
+    """Read the index of a run. FileNotFoundError: no such file; StorageError: its content is damaged.
+
+    With `cut_off`, the end of the file may be missing: see `open_file`.
+    """
+    with open_file(file, cut_off=cut_off) as opened:
         require_whole(opened[INDEX_DATASET])
         text = json.loads(opened[INDEX_DATASET][0])
         columns = {_path(path): _read_column(column) for path, column in _table(text["columns"]).items()}

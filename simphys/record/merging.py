@@ -1,4 +1,7 @@
-"""A complete run as one file: the rows of all segments, copied block by block into run.h5."""
+"""A complete run as one file: the rows of all segments, copied block by block into run.h5.
+
+All names stand before the first number, small tables before large ones: a file that is cut off still has them.
+"""
 
 from __future__ import annotations
 
@@ -27,35 +30,38 @@ def merge(folder: Path, index: Index) -> Index:
 
     Errors: OSError, StorageError; run.h5 is then as it was.
     """
-    merged = index.within(HERE)
+    merged, segments = index.within(HERE), folder / SEGMENT_FOLDER
 
     def fill(file: h5py.File) -> Iterator[None]:
         merged.write_text(file)
-        for path, segment in index.statics.items():
-            yield from _copy_static(file, path, folder / SEGMENT_FOLDER / segment)
-        for path, column in index.columns.items():
-            yield from _copy_column(file, path, column, folder / SEGMENT_FOLDER)
         merged.write_group_attrs(file)
+        large = [path for path, segment in index.statics.items() if not _copy_small(file, path, segments / segment)]
+        for path, column in index.columns.items():
+            write_attrs(create_rows(file, path, (column.rows, *column.shape), column.dtype), column.attrs)
+        file.flush()
+        for path in large:
+            with open_file(segments / index.statics[path]) as opened:
+                yield from _copy_rows(opened[path], file[path], 0)
+        for path in sorted(index.columns, key=lambda path: file[path].nbytes):  # short ones first: times, iterations
+            yield from _copy_column(file[path], path, index.columns[path], segments)
 
     replace_file_in_blocks(folder / INDEX_NAME, fill)
     return merged
 
 
-def _copy_static(file: h5py.File, path: str, segment: Path) -> Iterator[None]:
+def _copy_small(file: h5py.File, path: str, segment: Path) -> bool:
+    """Create a static dataset; copy it and return True if it has no rows."""
     with open_file(segment) as opened:
         source = opened[path]
-        attrs = read_attrs(source)
-        if source.size == 0 or source.ndim == 0:
+        attrs, small = read_attrs(source), source.size == 0 or source.ndim == 0
+        if small:
             create_dataset(file, path, np.asarray(source[()], source.dtype), attrs)
-            return
-        target = create_rows(file, path, source.shape, source.dtype)
-        write_attrs(target, attrs)
-        yield from _copy_rows(source, target, 0)
+        else:
+            write_attrs(create_rows(file, path, source.shape, source.dtype), attrs)
+    return small
 
 
-def _copy_column(file: h5py.File, path: str, column: Column, segments: Path) -> Iterator[None]:
-    target = create_rows(file, path, (column.rows, *column.shape), column.dtype)
-    write_attrs(target, column.attrs)
+def _copy_column(target: h5py.Dataset, path: str, column: Column, segments: Path) -> Iterator[None]:
     start = 0
     for part in column.sources:
         with open_file(segments / part.segment) as opened:

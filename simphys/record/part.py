@@ -64,6 +64,7 @@ class PartStore:
         self._store, self._prefix = store, f"{group.strip('/')}/"
         self.part = group.rpartition("/")[2]
         self.name = f"{store.name}, {self.part}"
+        self.damage = getattr(store, "damage", "")
 
     def _path(self, path: str) -> str:
         return path if path in ("", "scene") or path.startswith(SHARED) else f"{self._prefix}{path}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -13,7 +14,8 @@ import numpy as np
 
 from simphys.autograd.errors import InputError, StorageError
 from simphys.record.contents import damage_as_errors, require_rows, require_whole
-from simphys.record.index import HERE, INDEX_NAME, SEGMENT_FOLDER, Column, Index, load_index
+from simphys.record.index import HERE, INDEX_NAME, SEGMENT_FOLDER, Column, Index
+from simphys.record.remains import find_remains
 from simphys.record.storage import decode, open_file, read_attrs
 from simphys.simulator import SI, Units
 from simphys.simulator.views import views
@@ -51,8 +53,9 @@ class Recording:
     """A recorded run: `recording["evaluations/loss"]` is the array [rows, ...] of all rows appended or written.
 
     `run` is the folder of a run, or the run.h5 of a complete one under any name. It may be read while the run goes on:
-    every access gives the newest whole state. A run that was killed is read like one that ended.
-    A missing or damaged file raises StorageError; a folder without a run raises InputError.
+    every access gives the newest whole state. A run that was killed is read like one that ended. Of a file that is cut
+    off, what is left is read: `damage` and a warning say what is lost.
+    A missing or otherwise damaged file raises StorageError; a folder without a run raises InputError.
     """
 
     def __init__(self, run: str | Path | Store) -> None:
@@ -121,6 +124,11 @@ class Recording:
     def name(self) -> str:
         """The run in a message: its folder or file, or "a run in memory"."""
         return self._store.name
+
+    @property
+    def damage(self) -> str:
+        """Sentences on what is lost of a run of which a file is cut off; empty for a whole run."""
+        return str(getattr(self._store, "damage", ""))
 
     @property
     def part(self) -> str:
@@ -195,7 +203,15 @@ class FileStore:
             raise InputError(
                 f"recording {run}", "must be the folder of a run", found, "Give the output.folder of a run."
             )
-        load_index(self._file)
+        if damage := self.damage:
+            warnings.warn(damage, stacklevel=3)
+
+    @property
+    def damage(self) -> str:
+        return find_remains(self._file).damage
+
+    def _load(self) -> Index:
+        return find_remains(self._file).index
 
     def read(self, path: str, every: int = 1) -> np.ndarray:
         return self._newest(lambda index: self._read(index, path, every))
@@ -207,19 +223,19 @@ class FileStore:
         return self._newest(lambda index: self._shape(index, path))
 
     def paths(self) -> set[str]:
-        return load_index(self._file).paths()
+        return self._load().paths()
 
     def attrs(self, path: str) -> dict[str, object]:
         return self._newest(lambda index: self._read_attrs(index, path))
 
     def _newest(self, read: Callable[[Index], T]) -> T:
         """Read by the newest index; a running Recorder may merge the segments of an older one away at any time."""
-        index = load_index(self._file)
+        index = self._load()
         while True:
             try:
                 return read(index)
             except FileNotFoundError as error:
-                newer = load_index(self._file)
+                newer = self._load()
                 if newer == index:
                     raise StorageError(
                         f"{error} is missing, though {self._file} refers to it. Restore it from a copy; "
@@ -238,7 +254,7 @@ class FileStore:
         if path in index.columns:
             return index.columns[path].rows, *index.columns[path].shape
         if path in index.statics:
-            with open_file(self._segment(index.statics[path])) as file:
+            with open_file(self._segment(index.statics[path]), cut_off=True) as file:
                 return tuple(self._dataset(file, path).shape)  # of any size: nothing is read
         raise self._no_dataset(index, path)
 
@@ -287,7 +303,7 @@ class FileStore:
 
     def _read_attrs(self, index: Index, path: str) -> dict[str, object]:
         if path in index.statics:
-            with open_file(self._segment(index.statics[path])) as file:
+            with open_file(self._segment(index.statics[path]), cut_off=True) as file:
                 return read_attrs(self._dataset(file, path))
         if path in index.columns:
             return dict(index.columns[path].attrs)
@@ -298,7 +314,7 @@ class FileStore:
     def _read_segment(
         self, segment: str, path: str, rows: int | slice | tuple[()] = (), column: Column | None = None
     ) -> np.ndarray:
-        with open_file(self._segment(segment)) as file:
+        with open_file(self._segment(segment), cut_off=True) as file:
             dataset = self._dataset(file, path)
             require_whole(dataset)
             if column is not None:

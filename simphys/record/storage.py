@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 
 from simphys.autograd.errors import StorageError
+from simphys.record.cut_off import PaddedFile, measure
 
 CHUNK_BYTES = 1 << 20
 COMPACT_BYTES = 60_000  # HDF5 keeps up to 64 kB inside the (checksummed) object header
@@ -33,19 +34,22 @@ def build_file(fill: Callable[[h5py.File], None]) -> bytes:
 
 
 @contextmanager
-def open_file(path: Path) -> Iterator[h5py.File]:
+def open_file(path: Path, *, cut_off: bool = False) -> Iterator[h5py.File]:
     """Open a file for reading. FileNotFoundError: no such file; StorageError: its content is damaged.
 
     HDF5 reads through a Python file, as its own would take locks and fail beside other open handles of the same file.
+    With `cut_off`, a file whose end is missing is opened, too: what it still holds can be read.
     """
     if not path.exists():
         raise FileNotFoundError(path)
     try:
         if not path.is_file():  # a pipe would be waited for
             raise OSError("not a file")
-        raw = path.open("rb")
-        with raw, h5py.File(raw, "r") as file:
-            yield file
+        with path.open("rb") as raw:
+            sizes = measure(path)
+            source = PaddedFile(raw, sizes) if cut_off and sizes.is_cut_off else raw
+            with h5py.File(source, "r") as file:
+                yield file
     except (FileNotFoundError, StorageError):  # raised by the caller, about another file
         raise
     except Exception as error:  # what HDF5 raises on a damaged file is not documented
@@ -171,6 +175,17 @@ def to_storable(value: object) -> np.ndarray:
 
 def create_dataset(file: h5py.File, path: str, array: np.ndarray, attrs: Mapping[str, object]) -> None:
     """Store an array from `to_storable` under a checksum."""
+    fill_dataset(declare_dataset(file, path, array, attrs), array)
+
+
+def fill_dataset(dataset: h5py.Dataset, array: np.ndarray) -> None:
+    """Store the numbers of an array whose dataset was declared."""
+    if dataset.chunks is not None:
+        dataset[...] = array
+
+
+def declare_dataset(file: h5py.File, path: str, array: np.ndarray, attrs: Mapping[str, object]) -> h5py.Dataset:
+    """Create the dataset of an array; what lies in its header is stored already."""
     if array.ndim == 0 and array.nbytes <= COMPACT_BYTES:
         compact = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         compact.set_layout(h5py.h5d.COMPACT)
@@ -181,8 +196,8 @@ def create_dataset(file: h5py.File, path: str, array: np.ndarray, attrs: Mapping
         dataset = file.create_dataset(path, data=array)
     else:
         dataset = create_rows(file, path, array.shape, array.dtype)
-        dataset[...] = array
     write_attrs(dataset, attrs)
+    return dataset
 
 
 def create_rows(file: h5py.File, path: str, shape: tuple[int, ...], dtype: np.dtype) -> h5py.Dataset:
@@ -211,10 +226,16 @@ def decode(array: np.ndarray) -> np.ndarray:
 
 
 def build_segment(datasets: Mapping[str, np.ndarray], attrs: Mapping[str, Mapping[str, object]] | None = None) -> bytes:
-    """Build a file of datasets (path -> array from `to_storable`), with attributes by the path of the dataset."""
+    """Build a file of datasets (path -> array from `to_storable`), with attributes by the path of the dataset.
+
+    All names stand before the first number, small arrays before large ones: a file that is cut off still has them.
+    """
 
     def fill(file: h5py.File) -> None:
         for path, array in datasets.items():
-            create_dataset(file, path, array, (attrs or {}).get(path, {}))
+            declare_dataset(file, path, array, (attrs or {}).get(path, {}))
+        file.flush()
+        for path in sorted(datasets, key=lambda path: datasets[path].nbytes):
+            fill_dataset(file[path], datasets[path])  # written as soon as nothing refers to it
 
     return build_file(fill)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from simphys._version import __version__
 from simphys.autograd.errors import InputError, StorageError
-from simphys.plot.style import number
+from simphys.plot.style import NotRecorded, number
 from simphys.record import Recording, list_parts
 from simphys.report.correlation import read_correlation
 from simphys.report.pictures import Group, make_groups
@@ -107,6 +107,8 @@ def _collect(
     def attempt(what: str, make: Callable[[], T]) -> T | None:
         try:
             return make()
+        except NotRecorded as error:
+            notes.append(f"{what} {error.constraint}; found {error.found}. {error.remedy}")
         except InputError as error:
             notes.append(f"{what}: {error}")
         except Exception as error:  # a damaged run may hold anything
@@ -174,7 +176,9 @@ def _contents(shown: dict[str, Any]) -> Iterator[dict[str, str]]:
 
 
 def _notes(recording: Recording) -> Iterator[str]:
-    """Say what is unusual about a run: another version, an early end."""
+    """Say what is unusual about a run: lost data, another version, an early end."""
+    if recording.damage:
+        yield recording.damage
     made = recording.provenance.get("simphys")
     if made != __version__:
         yield f"Version {made or 'unknown'} of simphys recorded the run, and version {__version__} made this report."
@@ -194,7 +198,12 @@ def _motions(recording: Recording) -> dict[str, Recording]:
 
 
 def read_status(recording: Recording) -> Status:
-    """Describe how a run ended."""
+    """Describe how a run ended, and whether a part of it is lost."""
+    found = _read_end(recording)
+    return Status(f"{found.word}, cut off", "bad", found.message) if recording.damage else found
+
+
+def _read_end(recording: Recording) -> Status:
     if "unknowns" in recording:
         about = recording.attrs("unknowns")
         status, message = str(about["status"]), str(about["message"])

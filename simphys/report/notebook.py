@@ -69,7 +69,8 @@ class Film:
         target = Path(path)
         if target.suffix == ".mp4":
             if not write_mp4(self.frames, target):
-                raise InputError(f"film {target}", "needs ffmpeg with a codec for MP4", "none", "Write FILE.gif.")
+                remedy = "Install ffmpeg, a program in PATH, or write FILE.gif."
+                raise InputError(f"film {target}", "needs ffmpeg with a codec for MP4", "none", remedy)
             return target
         if target.suffix != ".gif":
             raise InputError(f"film {target}", "is a GIF or an MP4", target.suffix or "no suffix", "Write FILE.gif.")
@@ -104,6 +105,7 @@ def describe_recording(recording: Recording) -> str:
             f"{job} '{title}': {read_status(recording).word}",
             *([f"  values   {in_words(others)}"] if others else []),
             f"  in       {recording.name}",
+            *([f"  damage   {recording.damage}"] if recording.damage else []),
             f"  holds    {', '.join(held) or 'the scene alone'}",
             "  see      .show() a replay, .plot(NAME) a picture, [PATH] an array",
         ]

@@ -61,7 +61,7 @@ def _replay_bodies(recording: Recording) -> Replay:
     stride = -(-motion.position.shape[1] // POINTS) if not len(motion.springs) else 1
     kept = np.arange(0, motion.position.shape[1], stride)
     frames = choose_frames(len(motion.time), len(kept) * motion.dim)
-    position = motion.position[frames][:, kept]
+    position = motion.within[frames][:, kept]
     if motion.dim == 1:  # bodies on a line are drawn in a plane
         position = np.concatenate([position, np.zeros_like(position)], axis=2)
     found = _frame(motion.time[frames], position, motion.position_unit, motion.ended)
@@ -146,7 +146,8 @@ def stress_colours(recording: Recording, time: np.ndarray, kept: np.ndarray) -> 
     for name in recording.keys("stresses"):
         path = f"stresses/{name}/value"
         rows = np.searchsorted(recording[f"stresses/{name}/time"], time - 1e-12)
-        rows = np.minimum(rows, recording.shape(path)[0] - 1)
+        if rows[-1] >= recording.shape(path)[0]:  # the end of the file is lost
+            continue
         values = np.stack([recording.row(path, int(row))[kept] for row in rows])
         low, high = np.percentile(values, (0.5, 99.5))
         if not np.isfinite(values).all() or high <= low:
@@ -161,6 +162,8 @@ def stress_colours(recording: Recording, time: np.ndarray, kept: np.ndarray) -> 
 def _density(recording: Recording, motion: Motion, frames: np.ndarray, kept: np.ndarray) -> list[dict[str, Any]]:
     """Relative density of particles: 1 / det F of their elastic deformation gradients."""
     rows = np.searchsorted(recording[f"{DEFORMATION}/time"], motion.time[frames] - 1e-12)
+    if rows[-1] >= recording.shape(f"{DEFORMATION}/value")[0]:  # the end of the file is lost
+        return []
     stretch = np.stack([np.linalg.det(recording.row(f"{DEFORMATION}/value", int(row))[kept]) for row in rows])
     density = 1 / np.maximum(stretch, 1e-3)
     if not np.isfinite(density).all() or np.ptp(density) == 0:
@@ -182,7 +185,10 @@ def _colour(name: str, unit: str, values: np.ndarray, *, log: bool = False) -> d
 
 
 def _measured(recording: Recording, motion: Motion, frames: np.ndarray) -> list[dict[str, Any]]:
-    """Measured positions of bodies, of those whose every coordinate is measured; nothing between samples."""
+    """Measured positions of bodies, of those whose every coordinate is measured; nothing between samples.
+
+    In a periodic box each is the image that is nearest to the body.
+    """
     if "observations/value" not in recording:
         return []
     about = recording.attrs("observations")
@@ -200,6 +206,8 @@ def _measured(recording: Recording, motion: Motion, frames: np.ndarray) -> list[
     far = np.abs(time[nearest] - motion.time[frames]) > 2 * np.median(np.diff(time))
     chosen = np.array([[axes[axis] for axis in range(motion.dim)] for axes in whole.values()])
     seen = value[nearest][:, chosen]
+    beyond = seen - motion.within[frames][:, list(whole)]
+    seen = seen - motion.box_shift(beyond, np.rint)
     hidden = (weight[nearest][:, chosen] <= 0).any(axis=2) | far[:, None] | ~np.isfinite(seen).all(axis=2)
     seen = np.where(hidden[..., None], 0.0, seen)
     if motion.dim == 1:

@@ -71,6 +71,11 @@ def name_bodies(scene: Any) -> BodyNames:
     return BodyNames(word, given_names(scene) if name in NAMING else ())
 
 
+def name_naming_key(scene: Any) -> str:
+    """Name the key by which a scene of its simulator names single bodies; empty where there is none."""
+    return NAMING.get(str(_take(_take(scene, "simulator"), "name")), "")
+
+
 def given_names(scene: Any) -> tuple[str | None, ...]:
     """Read the names that a scene gives bodies or nodes; of a simulator of particles, those of its pieces of material.
 
@@ -93,23 +98,28 @@ def replace_names(scene: dict[str, Any], places: Sequence[Key]) -> tuple[dict[st
             return value
         if value in names.given:
             return names.given.index(value)
-        problems.append(_unknown_name(key, value, names, NAMING.get(str(_take(_take(scene, "simulator"), "name")))))
+        problems.append(_unknown_name(key, value, names, name_naming_key(scene)))
         return value
 
     for place in places:
-        scene = _change(scene, (), place, number)
+        scene = change_at(scene, (), place, number)
     return scene, problems
 
 
-def _unknown_name(key: Key, name: str, names: BodyNames, naming: str | None) -> Problem:
+def _unknown_name(key: Key, name: str, names: BodyNames, naming: str) -> Problem:
     known = list(filter(None, names.given))
-    near = [f"Did you mean {each!r}?" for each in get_close_matches(name, known, 1)]
     if known:
-        remedy = " ".join([*near, f"The names are {', '.join(known)}."])
+        remedy = suggest(name, known)
     else:
         where = f", or names in {naming}" if naming else ""
         remedy = f"No {names.word} has a name: give its number, from 0 on{where}."
     return Problem(key, f"must be the name or the number of a {names.word}", name, remedy)
+
+
+def suggest(name: str, known: Sequence[str]) -> str:
+    """Suggest a name for one that there is not."""
+    near = [f"Did you mean {each!r}?" for each in get_close_matches(name, known, 1)]
+    return " ".join([*near, f"The names are {', '.join(known)}."])
 
 
 def _take(table: Any, key: str) -> Any:
@@ -117,12 +127,14 @@ def _take(table: Any, key: str) -> Any:
     return table.get(key) if isinstance(table, Mapping) else getattr(table, key, None)
 
 
-def _change(value: Any, key: Key, rest: Key, change: Callable[[Key, Any], Any]) -> Any:
+def change_at(value: Any, key: Key, rest: Key, change: Callable[[Key, Any], Any]) -> Any:
     """Change what stands at some keys below a value, which has a key itself; what they do not reach stays as it is."""
     if not rest:
         return change(key, value)
     if isinstance(value, list) and rest[0] == EACH:
-        return [_change(each, (*key, place), rest[1:], change) for place, each in enumerate(value)]
+        return [change_at(each, (*key, place), rest[1:], change) for place, each in enumerate(value)]
+    if isinstance(value, dict) and rest[0] == EACH:
+        return {name: change_at(each, (*key, name), rest[1:], change) for name, each in value.items()}
     if isinstance(value, dict) and rest[0] in value:
-        return {**value, rest[0]: _change(value[rest[0]], (*key, rest[0]), rest[1:], change)}
+        return {**value, rest[0]: change_at(value[rest[0]], (*key, rest[0]), rest[1:], change)}
     return value

@@ -67,7 +67,8 @@ class UnknownSection(Section):
     """A parameter field, initial state or control to identify, or a part of one.
 
     `entries` are indices along the first axis, or full indices such as [node, axis], or a range of rows from first to
-    last, or a box of a grid from the cell `first` to the cell `last`, both included; all entries by default.
+    last, or a box of a grid from the cell `first` to the cell `last`, both included; all entries by default. Bodies,
+    nodes, joints and springs that have names, and columns of a recorded control, may be named: ["ball"], [["ball", 0]].
     tied: true makes all entries one unknown; "rows" makes all rows alike, such as one velocity for all bodies.
     `start` [unit of the parameter] defaults to the scene's value. It may be a file (.npy or text) of the whole field.
     truth [unit of the parameter]: the known value, likewise, to which results are compared. `bounds` [unit of the
@@ -79,7 +80,7 @@ class UnknownSection(Section):
     """
 
     parameter: str
-    entries: list[Index | list[Index]] | Range | BoxSection | None = None
+    entries: list[Body | list[Body]] | Range | BoxSection | None = None
     tied: Tied = False
     start: float | Numbers | str | None = None
     truth: float | Numbers | str | None = None
@@ -100,7 +101,7 @@ class ValueSection(Section):
     """
 
     parameter: str
-    entries: list[Index | list[Index]] | Range | BoxSection | None = None
+    entries: list[Body | list[Body]] | Range | BoxSection | None = None
     tied: Tied = False
     value: float | Numbers | str
 

@@ -16,6 +16,7 @@ import numpy as np
 from simphys.autograd.errors import InputError
 from simphys.scenefile.body_names import NAMED, replace_names
 from simphys.scenefile.checks import check_against_fields, check_sections
+from simphys.scenefile.entry_names import replace_entry_names
 from simphys.scenefile.errors import ConfigError, Where, config_error, shown
 from simphys.scenefile.experiments import MERGED, complete_experiments
 from simphys.scenefile.locate import locate
@@ -254,8 +255,10 @@ def _validated(data: dict[str, Any], where: Where) -> Config:
         raise config_error([model, *problems], where)
 
     data, unnamed = replace_names(complete_experiments(data), (*NAMED, *model.NAMED))
+    data, without_entries = replace_entry_names(data, model.ROWS)
+    unnamed += without_entries
     sections, problems = validate_sections(model, data)
-    problems = [problem for problem in problems if problem.key not in {each.key for each in unnamed}] + unnamed
+    problems = [problem for problem in problems if not any([_is_of(problem, each) for each in unnamed])] + unnamed
     problems += find_broken_texts(data)
     problems += check_sections(sections)
     config = model.model_construct(**sections)
@@ -263,6 +266,13 @@ def _validated(data: dict[str, Any], where: Where) -> Config:
     if problems:
         raise config_error(problems, where)
     return config
+
+
+def _is_of(problem: Problem, other: Problem) -> bool:
+    """True for a problem at the key of another one, or at a list of which this is an element."""
+    return other.key[: len(problem.key)] == problem.key and all(
+        isinstance(n, int) for n in other.key[len(problem.key) :]
+    )
 
 
 def _problems_of_simulator(config: Config, sections: dict[str, Any], where: Where) -> list[Problem]:

@@ -247,7 +247,7 @@ def _read(folder: Path) -> list[_Found]:
         except NotRecorded as error:
             failure = error
     if not found:
-        remedy = "Wait until it has recorded its first states, or run its scene again."
+        remedy = "Wait until it has recorded its first states, or run its scene again, with states in output.fields."
         raise InputError(f"view of {folder}", "needs a run with a motion", "none so far", remedy) from failure
     return found
 

@@ -61,6 +61,23 @@ def test_a_fit_finds_the_truth_and_says_how_well_it_knows_it(tmp_path: Path) -> 
     assert fit.scene.params.stiffness.data[0] == pytest.approx(fit.unknowns[0].value)
 
 
+def test_ctrl_c_after_the_search_gives_its_values_and_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, whole = oscillator(tmp_path / "seen.txt"), tmp_path / "whole"
+    fit = simphys.identify(scene, folder=whole)
+
+    def interrupt(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(IdentificationInterrupted) as stop:
+        patch.setattr("simphys.app.workflow.record_motions", interrupt)
+        simphys.identify(scene, folder=tmp_path / "run")
+    stopped = stop.value.identification
+    assert stopped.result.status == "interrupted" and stopped.result.message.endswith("there is no verdict yet")
+    assert [row.value for row in stopped.unknowns] == [row.value for row in fit.unknowns]
+    simphys.identify(scene, folder=tmp_path / "run", resume=True)
+    same_tables(Recording(tmp_path / "run"), Recording(whole), ("unknowns", "fit", "judgement"))
+
+
 def test_without_a_folder_the_same_is_recorded_in_memory_and_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

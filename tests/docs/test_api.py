@@ -49,7 +49,7 @@ def test_the_examples_print_what_they_show(tmp_path: Path, monkeypatch: pytest.M
     shutil.copytree(DOCS / "examples", tmp_path / "docs/examples")
     monkeypatch.chdir(tmp_path)
     chosen = list(blocks(PAGE.read_text()))
-    assert len(chosen) == 13
+    assert len(chosen) == 14
     for block, printed in zip(chosen, outputs(chosen, tmp_path), strict=True):
         assert block.agrees_with(printed), f"{PAGE.name}, line {block.line + 1}, prints:\n{printed}"
 

@@ -12,7 +12,7 @@ import pytest
 
 from simphys.autograd import grad, no_grad, tensor
 from simphys.autograd.compose.functional import linearize
-from simphys.autograd.errors import GraphError
+from simphys.autograd.errors import GraphError, MissingJvp
 from simphys.rollout import rollout
 
 from .cases import Case, assert_bitwise, case, energy, gradient, loss_of
@@ -250,6 +250,9 @@ def test_ctrl_c_while_progress_is_reported_leaves_nothing() -> None:
 def test_a_gradient_of_the_gradient_is_refused() -> None:
     given = case(steps=3)
     (first,) = grad(loss_of(given.rollout()), given.params.stiffness, create_graph=True)
+    stiffness = given.params.stiffness
+    with pytest.raises(MissingJvp, match=r"RolloutBackward: its backward is not recorded.* take gauss_newton"):
+        linearize(first, stiffness)(np.ones(stiffness.shape))
     with pytest.raises(GraphError, match="RolloutBackward: its backward is not recorded"):
         first.sum().backward()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,15 @@ from .arguments import KEEP_SEGMENTS, STATUS, Overrides, Overwrite, Report, Resu
 
 if TYPE_CHECKING:
     from simphys.optimize import IterationRecord
+
+
+@contextmanager
+def _drawing(folder: Path) -> Iterator[None]:
+    """Say at Ctrl-C that the fit is complete, and how its pictures are drawn later."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        leave(stop, f"Interrupted. The fit is complete: `simphys plot {folder}` draws it.", 130)
 
 
 @command
@@ -51,10 +61,11 @@ def optimize(
         leave(stop, message, 130)
     except KeyboardInterrupt as stop:  # before the first evaluation, or after the last one
         leave(stop, f"Interrupted. What there is of the fit is recorded in {folder}: --resume continues.", 130)
-    pictures = late.plot.all_figures(fit.recording, folder)
-    if with_report:
-        pictures.append(late.page.write_report(fit.recording))
     late.report.print_identification(fit)
+    with _drawing(folder):
+        pictures = late.plot.all_figures(fit.recording, folder)
+        if with_report:
+            pictures.append(late.page.write_report(fit.recording))
     late.report.print_files(folder, pictures)
     if fit.verdict != "passed":
         raise typer.Exit(STATUS[fit.verdict])
@@ -101,12 +112,13 @@ def assess(
             )
     except KeyboardInterrupt as stop:
         leave(stop, f"Interrupted. What there is of the fit is recorded in {folder}: --resume continues.", 130)
-    pictures = []
-    with suppress(late.plot.NotRecorded):  # there is no motion where a check before the fit failed
-        pictures = late.plot.all_figures(found.recording, folder)
-    if with_report:
-        pictures.append(late.page.write_report(found.recording))
     late.report.print_identification(found)
+    pictures = []
+    with _drawing(folder):
+        with suppress(late.plot.NotRecorded):  # there is no motion where a check before the fit failed
+            pictures = late.plot.all_figures(found.recording, folder)
+        if with_report:
+            pictures.append(late.page.write_report(found.recording))
     late.report.print_files(folder, pictures)
     if found.verdict != "passed":
         raise typer.Exit(STATUS[found.verdict])

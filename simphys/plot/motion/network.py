@@ -57,7 +57,7 @@ def draw_network(figure: Figure, motion: Motion, recording: Recording) -> None:
     scene: dict[str, Any] = recording.scene
     turn = np.array(find_turn(scene, motion.dim) or np.eye(motion.dim))
     frames = np.unique(np.linspace(0, len(motion.time) - 1, SNAPSHOTS).round().astype(int))
-    points = project(motion.position[frames] @ turn.T)[0]
+    points = project(motion.within[frames] @ turn.T)[0]
     ground = find_outline(find_ground(scene, motion.dim), motion.position[frames], turn)
     low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
     if ground is not None and motion.dim == 2:  # the bodies stand on it
@@ -79,7 +79,7 @@ def draw_network(figure: Figure, motion: Motion, recording: Recording) -> None:
     norm = Normalize(0, float(speed.max()) or 1.0)
     limits = np.stack([(low + high - size) / 2, (low + high + size) / 2], axis=1)
     lone = not len(motion.springs) and motion.position.shape[1] <= PATHS
-    paths = project(motion.position @ turn.T)[0] if lone else None
+    paths = project(motion.paths @ turn.T)[0] if lone else None
     for axes, frame, where, values in zip(panels.flat, frames, points, speed, strict=False):
         if paths is not None:
             lines = list(np.moveaxis(paths[: frame + 1], 1, 0))

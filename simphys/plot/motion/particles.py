@@ -90,7 +90,7 @@ def read_view(recording: Recording) -> View:
         constraint = f"needs {MANY} bodies or more without springs between them, in a plane or in space"
         raise style.NotRecorded("picture 'particles'", constraint, what, REMEDY)
     around = read_surroundings(recording, motion.time)
-    points, away = project(motion.position)
+    points, away = project(motion.within)
     speed = np.linalg.norm(motion.velocity, axis=2)
     group = recording[GROUP].astype(int) if GROUP in recording and np.ptp(recording[GROUP]) else None
     names = _names(recording, group)

@@ -103,7 +103,7 @@ def network_stage(motion: Motion, recording: Recording) -> Stage:
     scene: dict[str, Any] = recording.scene
     turn = np.array(find_turn(scene, motion.dim) or np.eye(motion.dim))
     ground = find_outline(find_ground(scene, motion.dim), motion.position, turn)
-    points = project(motion.position @ turn.T)[0]
+    points, paths = (project(places @ turn.T)[0] for places in (motion.within, motion.paths))
     low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
     if ground is not None and motion.dim == 2:  # the bodies stand on it
         low[1] = min(low[1], float(np.median(ground[:2, 1])) - 0.08 * float((high - low).max()))
@@ -135,8 +135,8 @@ def network_stage(motion: Motion, recording: Recording) -> Stage:
             lines.set_array(speed[frame][motion.springs].mean(axis=1))
             axes.add_collection(lines, autolim=False)
         elif few:
-            paths = list(np.moveaxis(points[max(0, frame - tail) : frame + 1], 1, 0))
-            axes.add_collection(LineCollection(paths, colors="#999999", linewidths=0.9), autolim=False)
+            tails = list(np.moveaxis(paths[max(0, frame - tail) : frame + 1], 1, 0))
+            axes.add_collection(LineCollection(tails, colors="#999999", linewidths=0.9), autolim=False)
         area = float(np.clip(3000 / len(where), 1, 60))  # points²
         axes.scatter(x, y, s=area, c=speed[frame], linewidths=0, zorder=3, **look)
         held: dict[str, Any] = {"s": 1.5 * area, "marker": "s", "color": style.INK, "linewidths": 0, "zorder": 4}

@@ -74,10 +74,17 @@ def read_surroundings(recording: Recording, time: np.ndarray) -> Surroundings:
 
 def find_box(recording: Recording) -> np.ndarray | None:
     """Find the corners [2, dim] of the periodic box of bodies, which has all of its axes; None if there is none."""
-    if EDGES not in recording or not np.isfinite(recording[EDGES]).all():
+    lengths = read_box(recording)
+    if lengths is None or not np.isfinite(lengths).all():
         return None
-    lengths = recording[EDGES]
     return np.stack([np.zeros_like(lengths), lengths])
+
+
+def read_box(recording: Recording) -> np.ndarray | None:
+    """Read the lengths [dim] of the periodic box of bodies, inf for an open axis; None if there is none."""
+    if EDGES not in recording:
+        return None
+    return recording[EDGES]
 
 
 def find_ground(scene: dict[str, Any], dim: int) -> dict[str, Any] | None:

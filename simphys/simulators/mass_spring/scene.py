@@ -9,6 +9,7 @@ import numpy as np
 
 from simphys.nn import Controller
 from simphys.scenefile.demands import demands_of
+from simphys.scenefile.entry_names import BODIES
 from simphys.scenefile.section import EACH, Fields, Problem, rows_of
 from simphys.scenefile.sections import Config
 from simphys.simulator import Array
@@ -43,6 +44,8 @@ class MassSpringConfig(Config):
         ("geometry", "springs", EACH, EACH),
         ("geometry", "pinned", EACH),
     )
+
+    ROWS = dict.fromkeys(("position", "velocity", "mass", "drag"), BODIES)
 
     DEMANDS = demands_of(
         MaterialSection, "stiffness", "damping", "rest_length", "amplitude", "mass", "drag"

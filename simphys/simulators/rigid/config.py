@@ -8,6 +8,7 @@ from typing import Any
 
 from simphys.autograd import ops, tensor
 from simphys.scenefile.demands import demands_of
+from simphys.scenefile.entry_names import BODIES, JOINTS, MOTORS, SPRINGS
 from simphys.scenefile.section import EACH, Fields, Problem
 from simphys.scenefile.sections import Config
 from simphys.simulator import Record
@@ -19,6 +20,9 @@ from .joints.joint import Joint
 from .model import RigidBodies
 from .pseudo_inertia import Gyration, StartAndGyration, find_inertia
 
+JOINT_FIELDS = ("damping", "dry_friction", "transition_rate", "anchor_a", "anchor_b", "start", "rate")
+SPRING_FIELDS = ("stiffness", "damping", "length", "anchor_a", "anchor_b")
+
 
 class RigidConfig(Config):
     """A scene of rigid bodies with contacts and joints."""
@@ -27,6 +31,14 @@ class RigidConfig(Config):
         *((group, EACH, end) for group in ("joints", "springs") for end in ("a", "b")),
         ("contact", "apart", EACH, EACH),
     )
+
+    ROWS = {
+        **dict.fromkeys(("position", "orientation", "velocity", "angular_velocity"), BODIES),
+        **dict.fromkeys(("mass", "inertia", "gyration", "friction", "restitution", "centre_of_mass"), BODIES),
+        **dict.fromkeys([f"joint_{name}" for name in JOINT_FIELDS], JOINTS),
+        **dict.fromkeys([f"spring_{name}" for name in SPRING_FIELDS], SPRINGS),
+        "motor_strength": MOTORS,
+    }
 
     DEMANDS = (
         demands_of(sections.BodySection, "mass", "friction", "restitution")

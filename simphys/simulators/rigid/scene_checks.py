@@ -66,9 +66,8 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     found: list[Problem] = []
     for place, body in enumerate(bodies):
         found += _check_body(("bodies", place), body, dim)
-        if body.name is not None and body.name in [other.name for other in bodies[:place]]:
-            constraint, remedy = "must be the name of one body only", "Give it another name."
-            found.append(_problem(("bodies", place, "name"), constraint, body.name, remedy))
+    for section, tables in (("bodies", bodies), ("joints", joints or []), ("springs", springs or [])):
+        found += _check_names(section, [each.name for each in tables])
     for place, plane in enumerate(planes or []):
         found += _check_direction(("planes", place, "normal"), plane.normal, dim)
     for place, joint in enumerate(joints or []):
@@ -101,6 +100,14 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     if not found and loss is not None and "position" not in moved:
         found += target_checks.problems(bodies, planes, loss.terms, is_hard=simulator.law == "impulse")
     return found
+
+
+def _check_names(section: str, names: Sequence[str | None]) -> Iterator[Problem]:
+    word = {"bodies": "body", "joints": "joint", "springs": "spring"}[section]
+    for place, name in enumerate(names):
+        if name is not None and name in names[:place]:
+            constraint, remedy = f"must be the name of one {word} only", "Give it another name."
+            yield _problem((section, place, "name"), constraint, name, remedy)
 
 
 def _check_body(key: Key, body: BodySection, dim: int) -> Iterator[Problem]:

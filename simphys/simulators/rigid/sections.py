@@ -116,6 +116,7 @@ class JointSection(Section):
     against the free motion. transition_rate [rad/s] or [m/s]: within some of it, dry friction changes its sign; 0.1 by
     default; a fit of friction needs one far below the rates of the motion. Unknowns name them joint_dry_friction and
     joint_transition_rate.
+    name: for entries of unknowns, such as entries = ["elbow"] of joint_damping or motor_strength.
     """
 
     kind: Literal["revolute", "prismatic", "fixed"]
@@ -129,6 +130,7 @@ class JointSection(Section):
     rate: float | None = None
     dry_friction: NonNegative | None = None
     transition_rate: Positive | None = None
+    name: Annotated[str, Field(min_length=1)] | None = None
 
 
 class SpringSection(Section):
@@ -138,6 +140,7 @@ class SpringSection(Section):
     spring_anchor_a, that in the frame of b, or in the world, spring_anchor_b: they start where the poses that
     [[bodies]] give put these positions. stiffness [N/m], damping [kg/s];
     length: rest length [m], by default the distance of these positions, whichever anchors are found.
+    name: for entries of unknowns, such as entries = ["tether"] of spring_stiffness.
     """
 
     a: Body
@@ -147,6 +150,7 @@ class SpringSection(Section):
     stiffness: NonNegative
     damping: NonNegative = 0.0
     length: NonNegative | None = None
+    name: Annotated[str, Field(min_length=1)] | None = None
 
 
 class EnvironmentSection(Section):
