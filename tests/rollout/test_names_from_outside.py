@@ -1,7 +1,6 @@
 """What a step and its element functions take from outside may change: all modes see it, or it is refused."""
 
-from __future__ import annotations
-
+# Annotations are evaluated: Taichi takes no text for those of a function.
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
