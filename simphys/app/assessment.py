@@ -94,28 +94,42 @@ def assess(
         return _assess_field(objective, fit, criteria, folder, seconds, tell)
     if fit.uncertainty is None:
         return replace(fit, criteria=tuple(criteria))
-    errors, near = (
-        np.fmax(fit.uncertainty.standard.values, fit.uncertainty.robust),
-        partial(search_again, horizon="full"),
-    )
-    if fit.uncertainty.holdout is None:
-        tell("a fit without the last quarter", None)
-        criteria += _hold_out(objective, fit, near)
-    described = next(each for each in criteria if each.name == "misfit").verdict != "failed"
-    halfway = time.monotonic() + (0.5 if described else 1.0) * (until - time.monotonic())
-    tell("other starts", halfway)
-    tried = try_starts(objective, fit.result, errors, search_again, until=halfway, each=each)
-    criteria.append(judge_starts(tried, fit.result, fit.uncertainty))
-    recovery = None
-    if described and criteria[-1].verdict != "failed":
-        tell("recovery", until)
-        recovery = recover(objective, fit.uncertainty, near, until=until, each=each)
-        criteria.append(judge_recovery(recovery, fit.uncertainty.labels))
-    criteria = heed_failure(criteria)
+    criteria, tried, recovery = _judge_by_fits(objective, fit, criteria, until=until, tell=tell, each=each)
     with open_recorder(scene, folder, kind="optimize", overwrite=False, resume=True) as recorder:
         write_judgement(recorder, criteria, fit.uncertainty)
         _write(recorder, fit, tried, recovery)
     return replace(fit, criteria=tuple(criteria), recording=recorder.recording)
+
+
+def _judge_by_fits(
+    objective: SceneObjective[Scene],
+    fit: Identification,
+    criteria: list[Criterion],
+    *,
+    until: float,
+    tell: Callable[[str, float | None], None],
+    each: Map,
+) -> tuple[list[Criterion], Starts, Recovery | None]:
+    """Judge a fit by further ones: without the last quarter, from other starts, and to simulated recordings.
+
+    Nothing is simulated after a misfit that failed, or where another start ends better.
+    """
+    assert fit.uncertainty is not None
+    errors = np.fmax(fit.uncertainty.standard.values, fit.uncertainty.robust)
+    near = partial(search_again, horizon="full")
+    if fit.uncertainty.holdout is None:
+        tell("a fit without the last quarter", None)
+        criteria = [*criteria, *_hold_out(objective, fit, near)]
+    described = next(each for each in criteria if each.name == "misfit").verdict != "failed"
+    halfway = time.monotonic() + (0.5 if described else 1.0) * (until - time.monotonic())
+    tell("other starts", halfway)
+    tried = try_starts(objective, fit.result, errors, search_again, until=halfway, each=each)
+    criteria, recovery = [*criteria, judge_starts(tried, fit.result, fit.uncertainty)], None
+    if described and criteria[-1].verdict != "failed":
+        tell("recovery", until)
+        recovery = recover(objective, fit.uncertainty, near, until=until, each=each)
+        criteria.append(judge_recovery(recovery, fit.uncertainty.labels))
+    return heed_failure(criteria), tried, recovery
 
 
 def _settle(before: list[Criterion], fit: Identification) -> list[Criterion]:

@@ -24,6 +24,8 @@ UNEVEN = 1e4
 """Ratio of the effects of two unknowns beyond which gradient methods, which do not rescale them, crawl."""
 VELOCITIES = {"velocity", "angular_velocity", "rate"}
 """Fields of states that are zero at rest."""
+OF_MOTION = {"mass", "drag", "velocity"}
+"""Fields with an entry for each node that mean nothing of a fixed one."""
 LARGE_ERROR = 1.0
 """Expected standard error in units of the unknown's scale, beyond which the data hardly determine it."""
 
@@ -60,7 +62,13 @@ def expect_errors(objective: SceneObjective[Any], jacobian: Array) -> Array:
 
 
 def advise_motion(objective: SceneObjective[Any]) -> str:
-    """Advise another start than one at rest, which hides what only a motion shows; empty if something moves."""
+    """Advise another start than one at rest, which hides what only a motion shows; empty if something moves.
+
+    Of values of nodes that are fixed, the advice is to leave these out.
+    """
+    if fixed := _find_fixed(objective):
+        label, unknown = fixed
+        return f"{label} is of a node that is fixed, such as an anchor: name the others in unknowns.{unknown}.entries."
     found: dict[str, str] = {}
     for part in objective.scene_at(objective.start).parts:
         names = [name for name in part.state.names() if name in VELOCITIES and getattr(part.state, name).size]
@@ -69,6 +77,20 @@ def advise_motion(objective: SceneObjective[Any]) -> str:
         section = getattr(part.config, "state", None)
         found |= {name: f"state.{name}" if hasattr(section, name) else name for name in names}
     return f"The start is at rest: give {' or '.join(found.values())} another start, which may tell more."
+
+
+def _find_fixed(objective: SceneObjective[Any]) -> tuple[str, str] | None:
+    """Find an unknown value of a node that is fixed, by the labels of the value and of the unknown; None without."""
+    scene = objective.scene.parts[0]
+    pinned = getattr(scene.model, "pinned", None)
+    for block in objective.unknowns.blocks:
+        if pinned is None or block.expand is not None or block.parameter not in OF_MOTION:
+            continue
+        shape = np.shape(objective.unknowns.values[block.parameter])
+        fixed = np.flatnonzero(np.asarray(pinned)[block.entries // int(np.prod(shape[1:], dtype=int))])
+        if fixed.size:
+            return objective.labels[block.where.start + int(fixed[0])], block.unknown
+    return None
 
 
 def _judge_starts(objective: SceneObjective[Any]) -> Iterator[Criterion]:

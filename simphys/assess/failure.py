@@ -12,11 +12,13 @@ from dataclasses import replace
 from .bounds import WIDEN
 from .criteria import Criterion
 
-AT_VALUES = {"determined unknowns", "dissipation", "alias", "time step", "sign of friction", "samples"}
+AT_VALUES = {"determined unknowns", "dissipation", "alias", "samples"}
 """Criteria whose advice follows from the values that were found."""
+CAUSES = ("time step", "sign of friction")
+"""Criteria about what may be the cause of a misfit itself."""
 ABOUT_WIDTHS = {"recovery", "intervals", "posterior"}
 """Criteria about errors, which mean nothing about values that do not describe the recording."""
-ABOUT_SAMPLES = {"misfit", "white residuals", *AT_VALUES}
+ABOUT_SAMPLES = {"misfit", "white residuals", *CAUSES, *AT_VALUES}
 """Criteria about samples, or about values that these tell, which mean nothing where nothing was measured."""
 PLAUSIBLE = "heed this only where the values are plausible all the same."
 
@@ -26,12 +28,17 @@ def heed_failure(criteria: Sequence[Criterion]) -> list[Criterion]:
     failed = {each.name for each in criteria if each.verdict == "failed"}
     if not failed & {"search", "misfit", "starts tried", "recording"}:
         return list(criteria)
-    return [_reword(each, failed) for each in criteria]
+    doubted = [each.name for each in criteria if each.name in CAUSES and each.verdict != "passed"]
+    first = f"The {doubted[0]} may be the cause: mend it first." if doubted else ""
+    return [_reword(each, failed, first) for each in criteria]
 
 
-def _reword(each: Criterion, failed: set[str]) -> Criterion:
+def _reword(each: Criterion, failed: set[str], first: str) -> Criterion:
+    """Reword a criterion; `first` says what is to be mended before a misfit, if there is such a thing."""
     if "recording" in failed and each.name in ABOUT_SAMPLES and each.verdict != "passed":
         return replace(each, remedy="See recording: nothing was measured by which this could be judged.")
+    if first and each.name == "misfit" and each.verdict == "failed" and first not in each.remedy:
+        return replace(each, remedy=f"{first} {each.remedy}")
     why = next(name for name in ("starts tried", "misfit", "search", "recording") if name in failed)
     if each.name == "holdout" and "misfit" in failed:
         found = f"{each.found.partition(', where')[0]}, by a fit that misses those that it has seen"

@@ -36,10 +36,14 @@ def part_left(uncertainty: Uncertainty, loss: float) -> float:
 
 
 def describe_values(uncertainty: Uncertainty, theta: Array) -> str:
-    """Name the values at theta [p] that differ most from those of the fit, in its standard errors, and both of each."""
+    """Name the values at theta [p] that differ most from those of the fit, in its standard errors, and both of each.
+
+    Those without an error, which a bound has held, come first.
+    """
     before, after = uncertainty.natural, uncertainty.unknowns.natural(theta)
     with np.errstate(invalid="ignore", divide="ignore"):
-        moved = np.nan_to_num(np.abs(theta - uncertainty.theta) / uncertainty.standard.values)
+        moved = np.abs(theta - uncertainty.theta) / uncertainty.standard.values
+    moved = np.where(np.isnan(moved) & (theta != uncertainty.theta), np.inf, np.nan_to_num(moved))
     first = np.argsort(-moved, kind="stable")[:NAMED]
     return ", ".join([f"{uncertainty.labels[i]} {before[i]:.5g} -> {after[i]:.5g}" for i in first])
 

@@ -1,4 +1,4 @@
-"""What channels show of the state: y = gain g(x) + offset.
+"""Signals of channels, from the state that they see: y = gain g(x) + offset.
 
 g is the component itself, a distance |a - b|, an angle atan2(d_1, d_0) of d = a - b, a pixel of a camera (cameras.py),
 or an energy of all bodies. Angles are compared modulo a period: y is moved by whole periods to where it is nearest to

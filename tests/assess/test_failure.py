@@ -86,6 +86,13 @@ def test_an_assessment_of_a_fit_that_failed_names_the_start_of_a_better_one(tmp_
         assert "Keep these bounds" in found["bounds"].remedy
 
 
+def test_a_coarse_time_step_is_to_be_mended_before_a_misfit_that_failed() -> None:
+    misfit = Criterion("misfit", 30.0, "failed", "RMSE / sigma 30", "Look.")
+    coarse = Criterion("time step", 150.0, "doubtful", "half of it changes k", "Lower time.dt.")
+    changed = heed_failure(heed_failure([misfit, coarse]))
+    assert [each.remedy for each in changed] == ["The time step may be the cause: mend it first. Look.", coarse.remedy]
+
+
 @pytest.mark.parametrize(
     ("name", "verdict", "remedy", "after", "words"),
     [

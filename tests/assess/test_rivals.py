@@ -73,6 +73,12 @@ def test_a_start_at_a_bound_does_not_stall(starts: Any, tmp_path: Path) -> None:
         assert abs(row.value - TRUTH[row.label]) < 4 * row.standard_error, row
 
 
+def test_an_unknown_of_a_fixed_node_is_named_as_such(tmp_path: Path) -> None:
+    scene = oscillator(tmp_path / "seen.txt", unknowns={"drag": {"parameter": "drag", "entries": None}})
+    with pytest.raises(InputError, match=r"drag\[1\] is of a node that is fixed, .* others in unknowns\.drag\.entries"):
+        simphys.identify(scene)
+
+
 def test_an_unknown_that_is_not_connected_is_refused_by_name(tmp_path: Path) -> None:
     changes: Any = {
         "geometry": {"position": [[1.0], [5.0]], "anchors": [{"node": 0, "point": [0.0], "stiffness": 9.0}]},
