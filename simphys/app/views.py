@@ -79,8 +79,8 @@ def plot_trajectory(trajectory: Trajectory, field: str | None = None) -> Figure:
         axes = figure.subplots()
         draw_elements(axes, trajectory.steps * (1 if scene is None else scene.dt), values)
         name_elements(axes, values.shape[1:])
-        axes.set(xlabel=across, ylabel=style.with_unit(chosen, unit))
-        axes.set_title(f"{chosen}: from {style.number(values.min())} to {style.number(values.max())}")
+        axes.set(xlabel=across, ylabel=style.with_unit(style.words(chosen), unit))
+        axes.set_title(f"{style.words(chosen)}: from {style.number(values.min())} to {style.number(values.max())}")
     return figure
 
 

@@ -250,11 +250,7 @@ def identify(
         except optimize.Interrupted as stop:
             raise IdentificationInterrupted(_conclude_early(recorder, objective, stop.result)) from None
         end_bar(tell, result)
-        try:
-            found = _conclude(recorder, objective, result if determined else judge_determined(objective, result))
-        except KeyboardInterrupt:
-            stopped = replace(result, status="interrupted", message=f"{result.message}; there is no verdict yet")
-            raise IdentificationInterrupted(_conclude_early(recorder, objective, stopped)) from None
+        found = _conclude_or_stop(recorder, objective, result if determined else judge_determined(objective, result))
         cost.write(recorder)
         return found
 
@@ -359,6 +355,15 @@ def _conclude_early(recorder: RunRecorder, objective: SceneObjective, result: op
     table, errors, _ = _write_result(recorder, objective, result)
     best = objective.scene_at(result.theta)
     return Identification(recorder.recording, best, table, result, {}, errors, (judge_search(result),))
+
+
+def _conclude_or_stop(recorder: RunRecorder, objective: SceneObjective, result: optimize.Result) -> Identification:
+    """Record the result. Errors: IdentificationInterrupted on Ctrl-C, with the values that were found."""
+    try:
+        return _conclude(recorder, objective, result)
+    except KeyboardInterrupt:
+        stopped = replace(result, status="interrupted", message=f"{result.message}; there is no verdict yet")
+        raise IdentificationInterrupted(_conclude_early(recorder, objective, stopped)) from None
 
 
 def _conclude(recorder: RunRecorder, objective: SceneObjective, result: optimize.Result) -> Identification:

@@ -142,6 +142,11 @@ def draw_samples(axes: Axes, time: np.ndarray, values: np.ndarray, *, color: str
     axes.plot(time, values, "o", color=color, markersize=size, markeredgewidth=0, alpha=0.45, label=label)
 
 
+def words(name: str) -> str:
+    """Write the name of a field or a parameter in words; names that a scene gives stay as they are."""
+    return name.replace("_", " ")
+
+
 def with_unit(name: str, unit: str) -> str:
     """Format an axis label."""
     return f"{name} [{unit}]" if unit else name

@@ -154,7 +154,7 @@ def stress_colours(recording: Recording, time: np.ndarray, kept: np.ndarray) -> 
             continue
         ramp = "RdBu_r" if low < 0 < high else "viridis"
         low, high = (-max(high, -low), max(high, -low)) if low < 0 < high else (low, high)
-        about = {"name": name.replace("_", " "), "unit": style.unit_of(recording, path), "ramp": ramp, "log": False}
+        about = {"name": style.words(name), "unit": style.unit_of(recording, path), "ramp": ramp, "log": False}
         found.append(about | {"low": float(low), "high": float(high), "values": pack(values, low, high, bits=8)})
     return found
 
@@ -282,6 +282,6 @@ def _replay_values(recording: Recording) -> Replay:
     path = f"{style.FIELDS}/{name}"
     time, values = style.frames(recording, f"{path}/time", f"{path}/value")
     time, values = style.sound_frames(time, values.reshape(len(values), -1))
-    label = style.with_unit(name, style.unit_of(recording, f"{path}/value"))
+    label = style.with_unit(style.words(name), style.unit_of(recording, f"{path}/value"))
     frames = choose_frames(len(time), values.shape[1])
     return curve_replay(time[frames], np.arange(values.shape[1]), values[frames], "entry", label, "")

@@ -9,7 +9,7 @@ from simphys.scenefile.body_names import change_at, given_names, name_bodies, na
 from simphys.scenefile.section import EACH, Key, Problem
 
 BODIES, JOINTS, SPRINGS, MOTORS = "bodies", "joints", "springs", "motors"
-"""What a field may have a row for each of: see `Config.ROWS`. A motor has the name of its joint."""
+"""Kinds of things that rows of fields stand for: see `Config.ROWS`. A motor has the name of its joint."""
 OF_CHANNELS = ("control_weight", "control_bias", "control_amplitude", "control_gain", "control_offset", "control_delay")
 """Numbers of a control with a row for each channel."""
 PLACES: tuple[Key, ...] = tuple(

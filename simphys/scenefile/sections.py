@@ -160,7 +160,7 @@ class Config(Section):
     """Keys of the simulator's sections at which a body may be named, in place of its number (body_names.py)."""
 
     ROWS: ClassVar[Mapping[str, str]] = {}
-    """What the rows of fields stand for, such as bodies: entries of unknowns may name these (entry_names.py)."""
+    """Kinds of things that rows of fields stand for, by field: entries of unknowns may name them (entry_names.py)."""
 
     DEMANDS: ClassVar[Mapping[str, Demand]] = {}
     """Demands of the simulator's sections on a number, by parameter, which values given elsewhere have to meet, too

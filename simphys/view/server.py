@@ -49,7 +49,14 @@ class _Shown:
     """Unit of time."""
     goes_on: bool
     gradient: tuple[np.ndarray, np.ndarray] | None
+    damage: str = ""
+    """Sentences on what the run has lost, see `Recording.damage`."""
     arrows: Any = None
+
+    @property
+    def line(self) -> str:
+        """Title and folder, in Markdown, with what is lost."""
+        return f"- **{self.title}** ({self.folder})" + (f": {self.damage}" if self.damage else "")
 
     def frame(self, moment: float) -> int:
         """Find the last frame at or before a time [s]."""
@@ -133,11 +140,12 @@ class Viewer:
         gradient = None if shown is None else read_gradient(recording, moments, shown)
         rows, goes_on = _count_rows(recording), "motion" not in recording
         unit = str(replay["time_unit"])
-        return _Shown(folder, part, title, moments, layers, world, rows, unit, goes_on, gradient)
+        damage = recording.damage
+        return _Shown(folder, part, title, moments, layers, world, rows, unit, goes_on, gradient, damage)
 
     def _build_controls(self) -> None:
         gui = self._server.gui
-        gui.add_markdown("\n".join([f"- **{each.title}** ({each.folder})" for each in self._shown]))
+        gui.add_markdown("\n".join([each.line for each in self._shown]))
         units = " or ".join(dict.fromkeys([each.unit for each in self._shown]))
         self._time = gui.add_slider(f"time [{units}]", 0.0, self.end, max(self.end / 1000, 1e-9), 0.0)
         self._playing = gui.add_checkbox("play", False)

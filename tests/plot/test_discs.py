@@ -49,5 +49,5 @@ def test_a_picture_of_balls(table: dict[str, list[float]], tmp_path: Path) -> No
         and to_hex(pocket.get_facecolor()) == POCKET.lower()
     )
     assert len([each for each in axes.patches if isinstance(each, Rectangle)]) == bool(table)
-    assert "disc 1: 0.05 m" in axes.get_title(loc="left")
+    assert "ball 1 0.05 m" in axes.get_title(loc="left")
     assert (tmp_path / "trajectory.png").exists()

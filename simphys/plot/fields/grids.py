@@ -180,20 +180,20 @@ def make_quantity(
     """Name the quantity of a field, or of its vectors; for None, the unit is that of the grid."""
     unit = grid.fields[field] if unit is None else unit
     if kind == "vorticity":
-        rotation = "vorticity" if field == "velocity" else f"rotation of {field}"
+        rotation = "vorticity" if field == "velocity" else f"rotation of {style.words(field)}"
         is_speed = unit == grid.units.speed
         unit = f"1/{grid.units.time}" if is_speed else f"({unit or 1})/{grid.units.length}"
         return Quantity(path, rotation, unit, kind, of_many)
     if kind == "length":
-        return Quantity(path, "speed" if field == "velocity" else f"|{field}|", unit, kind, of_many)
-    return Quantity(path, field, unit, kind, of_many)
+        return Quantity(path, "speed" if field == "velocity" else f"|{style.words(field)}|", unit, kind, of_many)
+    return Quantity(path, style.words(field), unit, kind, of_many)
 
 
 def choose_adjoint_quantity(recording: Recording, grid: Grid, field: str) -> Quantity:
     """Choose the quantity to draw for the gradient of the loss with respect to a field; for vectors, its length."""
     path = f"adjoint/{field}"
     kind, many = _kind(recording, path, grid)
-    name, unit = f"∂loss/∂{field}", style.per_unit(grid.fields[field])
+    name, unit = f"∂loss/∂{style.words(field)}", style.per_unit(grid.fields[field])
     return (
         Quantity(path, name, unit, of_many=many)
         if kind == "number"

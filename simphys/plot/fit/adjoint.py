@@ -51,7 +51,7 @@ def adjoint(recording: Recording, path: str | Path | None = None) -> Figure:
             unit = style.unit_of_field(recording, name)
             _draw(axes, recording, name, time, gradient)
             axes.axhline(0, color=style.INK, linewidth=0.6)
-            axes.set_ylabel(f"∂loss/∂{name}\n[{style.per_unit(unit)}]")
+            axes.set_ylabel(f"∂loss/∂{style.words(name)}\n[{style.per_unit(unit)}]")
         style.label_time(panels[-1])
         figure.align_ylabels(panels)
         style.save(figure, path)
@@ -80,4 +80,4 @@ def _draw(axes: Axes, recording: Recording, name: str, time: np.ndarray, gradien
 
 def _say_largest(axes: Axes, name: str, size: float, where: str, when: float) -> None:
     at = f"{where} at {style.moment(axes, when)}".lstrip()
-    axes.set_title(f"by {name}: largest {style.number(size)}, {at}")
+    axes.set_title(f"by {style.words(name)}: largest {style.number(size)}, {at}")

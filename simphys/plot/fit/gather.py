@@ -60,7 +60,7 @@ def _draw(
                 name += f": {style.number(100 * size)} % (RMS)"
             axes.set_title(name if shots is None else f"{name}, experiment {shots[row]}" if place == 0 else name)
             axes.label_outer()
-    label = style.with_unit(str(about["field"]), str(about["unit"]))
+    label = style.with_unit(style.words(str(about["field"])), str(about["unit"]))
     draw_colorbar(figure, list(panels[:, :2].flat), scales[0], label, location="bottom", fraction=0.05, aspect=40)
     for axes, scale in zip([list(panels[:, 2])] if len(pictures) > 2 else [], scales[1:], strict=True):
         draw_colorbar(figure, axes, scale, f"difference of {label}", location="bottom", fraction=0.05)

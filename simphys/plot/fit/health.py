@@ -48,9 +48,9 @@ def health(
             figure.suptitle(": ".join([part for part in (title, remark) if part]), x=0.01, ha="left")
         panels = list(figure.subplots(len(heights), 1, sharex=True, height_ratios=heights))
         for axes, name in zip(panels, found.adjoint, strict=False):
-            axes.set_title(f"by {name}")
+            axes.set_title(f"by {style.words(name)}")
             unit = units.get(name, "")
-            axes.set_ylabel(f"|∂loss/∂{name}|\n[{style.per_unit(unit)}]")
+            axes.set_ylabel(f"|∂loss/∂{style.words(name)}|\n[{style.per_unit(unit)}]")
             _draw_field(axes, found, name, of_bodies=name in bodies)
         _draw_growth(panels[len(found.adjoint)], found)
         if found.events:

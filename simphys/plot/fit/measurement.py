@@ -108,7 +108,7 @@ def _draw_motion(axes: Axes, channel: Channel) -> None:
     if channel.held_out[0].size:
         style.draw_samples(axes, *channel.held_out[:2], color=style.COLORS[2], label="held out")
     axes.plot(channel.model_time, channel.model, color=style.COLORS[1], linewidth=1.1, label="model")
-    axes.set_ylabel(style.with_unit(channel.field, channel.unit))
+    axes.set_ylabel(style.with_unit(style.words(channel.field), channel.unit))
 
 
 def _draw_band(axes: Axes, time: np.ndarray, half: np.ndarray, **look: Any) -> None:

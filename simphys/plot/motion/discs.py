@@ -14,6 +14,7 @@ from matplotlib.patches import Circle, Rectangle
 from simphys.plot import style
 from simphys.plot.motion.recorded import Motion
 from simphys.record import Recording
+from simphys.scenefile.body_names import BodyNames
 
 RADIUS = f"{style.BODIES}/radius"
 CLOTH, CUSHION, PLAIN, POCKET = "#EAF2EC", "#3C733F", "#A9B4AC", "#1A1A1A"
@@ -55,7 +56,7 @@ def draw_discs(figure: Figure, motion: Motion, recording: Recording) -> None:
     if len(radius) <= NUMBERED:
         for disc, (x, y) in enumerate(motion.position[-1]):
             axes.text(x, y, str(disc), ha="center", va="center", fontsize=8, color=style.INK, zorder=5, clip_on=True)
-    axes.set_title(_title(axes, motion, targets))
+    axes.set_title(_title(axes, motion, targets, style.body_names(recording)))
 
 
 def draw_circles(axes: Axes, places: np.ndarray, radius: np.ndarray, colors: list[str], **look: Any) -> None:
@@ -109,13 +110,13 @@ def _chosen(nodes: Any, count: int) -> Iterable[int]:
     return range(count) if nodes is None else nodes
 
 
-def _title(axes: Axes, motion: Motion, targets: dict[int, np.ndarray]) -> str:
+def _title(axes: Axes, motion: Motion, targets: dict[int, np.ndarray], names: BodyNames) -> str:
     begin, end = (style.moment(axes, motion.time[row]) for row in (0, -1))
     span = f"from t = {begin} (pale) to {end}"
     if not 0 < len(targets) <= FEW:
         return span
     off = {disc: float(np.linalg.norm(motion.position[-1, disc] - place)) for disc, place in targets.items()}
     distances = ", ".join(
-        [f"{disc}: {style.number(distance)} {motion.position_unit}".rstrip() for disc, distance in off.items()]
+        [f"{names.of(disc)} {style.number(far)} {motion.position_unit}".rstrip() for disc, far in off.items()]
     )
-    return f"{span}; distance to the target (black) of disc {distances}"
+    return f"{span}; distance to the target (black): {distances}"

@@ -21,6 +21,7 @@ from simphys.plot import style
 from simphys.plot.motion.recorded import Motion, read_motion
 from simphys.plot.motion.surroundings import Surroundings, draw_box, project, read_surroundings
 from simphys.record import Recording
+from simphys.scenefile.body_names import NODES
 
 MANY = 200
 """Smallest number of bodies without links for this picture."""
@@ -76,7 +77,7 @@ def particles(recording: Recording, path: str | Path | None = None) -> Figure:
         figure.set_figheight(height + MEAN_PANEL)
         above, beneath = figure.subfigures(2, 1, squeeze=False, height_ratios=(height, MEAN_PANEL))[:, 0]
         _draw_snapshots(above, view, frames, rows, columns, min(width, panel * size[0] / size[1]))
-        _draw_mean(beneath.subplots(), motion, frames)
+        _draw_mean(beneath.subplots(), motion, frames, _name_several(recording))
         style.save(figure, path)
     return figure
 
@@ -115,6 +116,11 @@ def _names(recording: Recording, group: np.ndarray | None) -> Sequence[str]:
     given = style.piece_names(recording)
     count = 0 if group is None else int(group.max()) + 1
     return [*given, *(f"piece {place}" for place in range(len(given), count))]
+
+
+def _name_several(recording: Recording) -> str:
+    names = style.body_names(recording)
+    return "particles" if names.word == NODES.word else names.several
 
 
 def draw_walls(axes: Axes, view: View) -> None:
@@ -167,12 +173,12 @@ def _draw_snapshots(figure: SubFigure, view: View, frames: np.ndarray, rows: int
     draw_colorbar(figure, list(panels.flat[: len(frames)]), view)
 
 
-def _draw_mean(axes: Axes, motion: Motion, frames: np.ndarray) -> None:
+def _draw_mean(axes: Axes, motion: Motion, frames: np.ndarray, several: str) -> None:
     for moment in motion.time[frames]:
         axes.axvline(moment, color="#999999", linewidth=0.8, linestyle=":")
     for axis in range(motion.dim):
         axes.plot(motion.time, motion.position[..., axis].mean(axis=1), label=style.AXIS_NAMES[axis])
-    axes.set_title(f"mean position of {motion.position.shape[1]} particles")
+    axes.set_title(f"mean position of {motion.position.shape[1]} {several}")
     style.label_time(axes)
     axes.set_ylabel(style.with_unit("position", motion.position_unit))
     style.legend_above(axes)
