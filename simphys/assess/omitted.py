@@ -79,13 +79,13 @@ def explain_misfit(
     """Say of a misfit that is too large which numbers would explain it; other criteria stay.
 
     A misfit that passes is too large if residuals are alike, and larger than stated noise. Bounds that hold the fit
-    back are tried first. Nothing is said of a search that failed, or where residuals are independent, as noise is, but
-    for those of a few samples.
+    back are tried first. Of a search that failed nothing else is said, and nothing at all where residuals are
+    independent, as noise is, but for those of a few samples.
     """
     by_name = {each.name: each for each in criteria}
     misfit, white = by_name["misfit"], by_name["white residuals"]
     few = any(each.has_outliers for each in list_misfits(objective.scene, uncertainty))
-    if by_name["search"].verdict == "failed" or (white.verdict == "passed" and not few):
+    if white.verdict == "passed" and not few:
         return list(criteria)
     if misfit.verdict == "passed" and "stated noise" in white.remedy:
         told = white
@@ -97,6 +97,8 @@ def explain_misfit(
         criteria, explained = explain_by_bounds(objective, uncertainty, criteria, told)
         if explained:
             return list(criteria)
+    if by_name["search"].verdict == "failed":
+        return list(criteria)
     found = find_omitted(objective, uncertainty)
     words = _describe_optimum(objective, uncertainty, found[0]) if found else ""
     words = words or _describe(found)
