@@ -16,6 +16,7 @@ from simphys.assess.chi_square import LEAST_NOISE, compare_neighbours, unit_of_c
 from simphys.assess.clusters import judge_clusters, sort_ends
 from simphys.assess.criteria import Criterion
 from simphys.assess.starts import Starts, judge_starts, try_starts
+from simphys.assess.uncertainty import estimate_uncertainty
 from simphys.experiment.scene import Scene
 
 from ..helpers.small_scenes import merged, oscillator
@@ -58,7 +59,7 @@ def test_a_fit_that_is_stuck_fails_without_a_stated_noise(unit: float, tmp_path:
     objective = without_noise(tmp_path, unit, unknowns=caught).objective()
     result = search_again(objective)
     tried = try_starts(objective, result, np.full(3, np.inf), search_again, until=0)
-    found = judge_starts(tried, result)
+    found = judge_starts(tried, result, estimate_uncertainty(objective, result.theta))
     assert found.verdict == "failed" and "one ends better" in found.found
     assert not tried.same.any()
 
@@ -74,13 +75,15 @@ def test_expected_errors_without_a_stated_noise_are_those_that_the_fit_gets(unit
 
 
 def test_starts_and_clusters_are_compared_in_the_unit(tmp_path: Path) -> None:
-    ends, loss = np.array([[1.0], [2.0]]), np.array([50e-6, 49e-6])
-    result = replace(search_again(oscillator(tmp_path / "seen.txt").objective()), loss=50e-6)
+    ends, loss = np.array([[1.0] * 3, [2.0] * 3]), np.array([50e-6, 49e-6])
+    objective = oscillator(tmp_path / "seen.txt").objective()
+    result = replace(search_again(objective), loss=50e-6)
+    uncertainty = estimate_uncertainty(objective, result.theta)
     same = np.array([True, False])
-    assert judge_starts(Starts(ends, ends, loss, same), result).verdict == "doubtful"
-    better = judge_starts(Starts(ends, ends, loss, same, 1e-6), result)
+    assert judge_starts(Starts(ends, ends, loss, same), result, uncertainty).verdict == "doubtful"
+    better = judge_starts(Starts(ends, ends, loss, same, 1e-6), result, uncertainty)
     assert better.verdict == "failed" and "better, by 2 in chi^2" in better.found
-    errors, four, losses = np.array([0.1]), np.repeat(ends, 2, axis=0), np.repeat([50e-6, 49e-6], 2)
+    errors, four, losses = np.full(3, 0.1), np.repeat(ends, 2, axis=0), np.repeat([50e-6, 49e-6], 2)
     assert "1 more fit as well" in judge_clusters(sort_ends(four, four, losses, errors)).found
     assert judge_clusters(sort_ends(four, four, losses, errors, 1e-6)).verdict == "passed"
 
