@@ -126,7 +126,7 @@ sweep_of = functools.partial(Sweep, errors=ALSO, equivalent=EQUIVALENT)
 
 SWEEPS = [
     sweep_of(multilinear, ("slopes", "adj_*", "jvp_*"), interpolation),
-    sweep_of(sampling, ("*.adj_*",), samples("adj_sample")),
+    sweep_of(sampling, ("adj_*", "*.adj_*"), samples("adj_sample")),
     sweep_of(sampling, ("*.jvp_*",), samples("jvp_sample")),
     sweep_of(maccormack, ("adj_*", "*.adj_*"), corrections("adj_correct")),
     sweep_of(maccormack, ("jvp_*", "*.jvp_*"), corrections("jvp_correct")),
