@@ -9,22 +9,19 @@ inactive pair has gap = FAR, the first axis as n, both r = 0, and derivative 0.
 """
 
 from simphys.autograd.kernels.runtime import ti
-from simphys.numerics import rotation
 from simphys.substep import Fields, Functions, routine
 
 from ..arrays import SETTING
 from ..rows import add_to_row, add_turn_of, frame_of, orientation_of, put_frame, row_of, turn_of
 from . import pair
-from .feature import read_feature
+from .feature import read_features
 
 
 @ti.func
 def read_pair(c, model: ti.template(), x: ti.template()):
     """Return x_a - x_b and both features of candidate c."""
     i, j = model.candidates.body_a[c], model.candidates.body_b[c]
-    R_a = rotation.matrix(orientation_of(x.orientation, i))
-    R_b = rotation.matrix(orientation_of(x.orientation, j))
-    a, b = read_feature(2 * c, model, R_a), read_feature(2 * c + 1, model, R_b)
+    a, b = read_features(c, model, orientation_of(x.orientation, i), orientation_of(x.orientation, j))
     return row_of(x.position, i) - row_of(x.position, j), a, b
 
 

@@ -23,6 +23,7 @@ An outward normal at a corner or an edge of a box lies in the cone of its sides,
 from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.rotation import matrix
 
 from ..rows import read
 
@@ -53,6 +54,12 @@ def _feature(real: Any, dim: int) -> Any:
 
 FEATURES = {is_single: {dim: _feature(real, dim) for dim in (2, 3)} for is_single, real in enumerate((ti.f64, ti.f32))}
 """Types of features, by precision and dimensions of space."""
+
+
+@ti.func
+def read_features(c, model: ti.template(), q_a, q_b):
+    """Read both features of a candidate, for the orientations of its bodies."""
+    return read_feature(2 * c, model, matrix(q_a)), read_feature(2 * c + 1, model, matrix(q_b))
 
 
 @ti.func

@@ -42,13 +42,12 @@ derivatives, Bernardo et al. 2008, Piecewise-smooth Dynamical Systems, section 2
 """
 
 from simphys.autograd.kernels.runtime import ti
-from simphys.numerics import rotation
 from simphys.substep import Fields, Functions, routine
 
 from ..arrays import SETTING
 from ..rows import frame_of, half_of, put, put_frame
 from . import islands, pair
-from .feature import read_feature
+from .feature import read_features
 from .islands import IMPACT, NONE, REST
 from .relative_motion import centre_offset, rotated_at, speed
 from .time_of_impact_adjoint import adj_time_of_impact
@@ -96,8 +95,7 @@ def find_contact(c, tau, model: ti.template(), x: ti.template()):
     i, j = model.candidates.body_a[c], model.candidates.body_b[c]
     for second in range(2):
         put(x.attitude, (2 * c + second) * x.orientation.width, rotated_at(i + second * (j - i), tau, x))
-    a = read_feature(2 * c, model, rotation.matrix(half_of(x.attitude, c, 0)))
-    b = read_feature(2 * c + 1, model, rotation.matrix(half_of(x.attitude, c, 1)))
+    a, b = read_features(c, model, half_of(x.attitude, c, 0), half_of(x.attitude, c, 1))
     d = centre_offset(x.position, x.twist, i, j, tau)
     g, n, r_a, r_b, is_valid = pair.contact(model.candidates.kind[c], d, a, b, model.candidates.kinds)
     x.gap[c] = g

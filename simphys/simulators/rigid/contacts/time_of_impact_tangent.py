@@ -6,7 +6,7 @@ from simphys.numerics import rotation
 from ..rows import frame_of, orientation_of, put, put_frame, read, row_of
 from ..twist import angular, linear
 from . import pair
-from .feature import read_feature
+from .feature import read_features
 from .islands import IMPACT, timing_impact
 from .relative_motion import centre_offset, rotated_at, speed
 
@@ -25,8 +25,7 @@ def jvp_contact_at(c, tau, dtau, gap, n, model: ti.template(), x: ti.template(),
     i, j, kind = model.candidates.body_a[c], model.candidates.body_b[c], model.candidates.kind[c]
     rotated_a, rotated_b = rotated_at(i, tau, x), rotated_at(j, tau, x)
     drotated_a, drotated_b = drotated_at(i, tau, dtau, x, dx), drotated_at(j, tau, dtau, x, dx)
-    a = read_feature(2 * c, model, rotation.matrix(rotated_a))
-    b = read_feature(2 * c + 1, model, rotation.matrix(rotated_b))
+    a, b = read_features(c, model, rotated_a, rotated_b)
     dd = centre_offset(dx.position, dx.twist, i, j, tau)
     dd += dtau * (linear(row_of(x.twist, i)) - linear(row_of(x.twist, j)))
     none = ti.Vector.zero(float, model.dim)
