@@ -78,7 +78,7 @@ class Rule:
     @cached_property
     def outside(self) -> Outside | None:
         """Names that it captures, with what they stood for at its first use; None for a function of this package."""
-        return Outside(self.func, self.name) if is_of_user(self.func) else None
+        return Outside(self.func, name=self.name) if is_of_user(self.func) else None
 
     def require_names(self) -> None:
         """Raise InputError for a name, in it or in an element function that it calls, that stands for nothing."""

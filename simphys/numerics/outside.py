@@ -10,7 +10,7 @@ import copy
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -30,11 +30,11 @@ Place = tuple[dict[str, Any] | CellType, str]
 
 
 class Outside:
-    """Names that a function, and functions that it calls by name, take from outside, with what these stand for now."""
+    """Names that functions, and those that they call by name, take from outside, with what these stand for now."""
 
-    def __init__(self, function: Callable[..., Any], name: str = "") -> None:
-        self._name, self._code = name, getattr(_plain_function(function), "__code__", None)
-        self._seen = [(place, _keep(value)) for place, value in _find_names(function)]
+    def __init__(self, *functions: Callable[..., Any], name: str = "") -> None:
+        self._name, self._code = name, getattr(_plain_function(functions[0]), "__code__", None)
+        self._seen = [(place, _keep(value)) for place, value in _find_names(functions)]
 
     @property
     def is_same(self) -> bool:
@@ -67,9 +67,9 @@ def is_of_user(function: Any) -> bool:
     return _package(_plain_function(function)) != "simphys"
 
 
-def _find_names(function: Any) -> Iterator[tuple[Place, Any]]:
-    """List the names that a function takes from outside, each with its value, and those of functions behind them."""
-    waiting, known = [_plain_function(function)], set()
+def _find_names(functions: Iterable[Any]) -> Iterator[tuple[Place, Any]]:
+    """List the names that functions take from outside, each with its value, and those of functions behind them."""
+    waiting, known = [_plain_function(function) for function in functions], set()
     while waiting:
         found = waiting.pop()
         if not isinstance(found, FunctionType) or found in known:

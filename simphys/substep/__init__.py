@@ -18,7 +18,8 @@ from .operation import operation
 from .pairs import pairs
 from .per_element import per_element
 from .points import read_at, spread_from
-from .routine import Fields, Setting, routine
+from .routine import Fields, Functions, Setting, routine
+from .routine_text import Static
 from .sequence import Event, Move, sequence, trace_of
 from .sequence_call import Parameters
 from .sides import sides
@@ -31,9 +32,11 @@ __all__ = [
     "Along",
     "Event",
     "Fields",
+    "Functions",
     "Move",
     "Parameters",
     "Setting",
+    "Static",
     "Weights",
     "along",
     "collect",

@@ -7,16 +7,15 @@ A routine is three functions of the compiler, for one batch member:
     tangent(model, x, dx)         computes the tangents of the results
 
 They take records of flat arrays of numbers by name: `x` has the inputs, the results, the tape and the workspace, adj_x
-and dx have what varies among them. `model` has counts, numbers and arrays of the model. The tape is what the forward
-function leaves for the others; workspace has any values at first. The adjoints of results may be overwritten.
-
-The functions come from a factory, as they depend on precision, on dimensions and on features of the model. An array
-without elements is never read: any other one stands for it.
+and dx have what varies among them; `x.place.width` is the length of its rows. `model` has counts, numbers and arrays of
+the model, and what is `Static`, such as dimensions. The tape is what the forward function leaves for the others;
+workspace has any values at first. The adjoints of results may be overwritten. An array without elements is never read:
+any other one stands for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -34,6 +33,14 @@ from .program import WHOLE, Domain, Op, Value, View
 from .relation import cached
 from .routine_text import Constants, Names, Packed, name_function, pack, write_arrays, write_model, write_zeros
 from .scope import Scope, adjoint_slot, hidden
+
+
+class Functions(NamedTuple):
+    """Functions of a routine, for the compiler."""
+
+    forward: Any
+    adjoint: Any
+    tangent: Any = None
 
 
 class Fields(NamedTuple):
@@ -65,23 +72,21 @@ class Setting(NamedTuple):
 
 def routine(
     name: str,
-    functions: Callable[..., SimpleNamespace],
+    functions: Functions,
     arrays: Fields,
     setting: Setting,
     *,
     of_model: Names = (),
-    choose: Callable[[Any], tuple[Hashable, ...]] = lambda model: (model.dim,),
     repeats: bool = False,
 ) -> Any:
-    """Declare a sub-step by its functions: functions(real, *choices) has `forward`, `adjoint` and `tangent`.
+    """Declare a sub-step by its functions.
 
     - `of_model`: names of the constants that the functions read.
-    - `choose`: what the functions depend on, apart from the precision.
     - `repeats`: True if the tangent function computes tape and results again, and begins with nothing.
 
     Returns a Function, to be applied to the model, the numbers and the inputs.
     """
-    return declare(Routine(name, functions, arrays, setting, of_model=of_model, choose=choose, repeats=repeats))
+    return declare(Routine(name, functions, arrays, setting, of_model=of_model, repeats=repeats))
 
 
 class Routine(Pattern):
@@ -91,19 +96,11 @@ class Routine(Pattern):
     reads_results = True
 
     def __init__(
-        self,
-        name: str,
-        functions: Callable[..., SimpleNamespace],
-        arrays: Fields,
-        setting: Setting,
-        *,
-        of_model: Names,
-        choose: Callable[[Any], tuple[Hashable, ...]],
-        repeats: bool,
+        self, name: str, functions: Functions, arrays: Fields, setting: Setting, *, of_model: Names, repeats: bool
     ) -> None:
         self.name, self.over = name, ""
         self.source = f"Routine({name})"
-        self.element: Any = SimpleNamespace(name=name, tangent=functions)
+        self.element: Any = SimpleNamespace(name=name, tangent=functions.tangent)
         self.sources = {number: Source("constant", number) for number in arrays.numbers}
         self.sources |= {field: Source("fixed" if field in arrays.choices else "own", field) for field in arrays.given}
         self.arguments = tuple(self.sources)
@@ -118,7 +115,7 @@ class Routine(Pattern):
         twice = {name for name in self._all_names if self._all_names.count(name) > 1}
         self._require(tuple(twice), (), "has one meaning", "Give the other array another name.")
         self._functions, self._arrays, self._setting = functions, arrays, setting
-        self._of_model, self._choose, self._repeats = of_model, choose, repeats
+        self._of_model, self._repeats = of_model, repeats
 
     def _require(self, names: Names, known: Collection[str], constraint: str, remedy: str) -> None:
         """Raise InputError for a name that is not among the known ones."""
@@ -134,8 +131,8 @@ class Routine(Pattern):
         return sum([int(np.prod(op.extra.shapes[name])) for name in self._all_names])
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        if self.outside is None and is_of_user(self._functions):  # all names of its module are known by now
-            self.outside = Outside(self._functions, self.name)
+        if self.outside is None and is_of_user(self._functions.forward):  # all names of its module are known by now
+            self.outside = Outside(*filter(None, self._functions), name=self.name)
         shapes = self._setting.shapes(model)
         self._require(self._all_names, shapes, "has a shape", "Add it to the shapes.")
         for name in self._arrays.given:
@@ -147,12 +144,11 @@ class Routine(Pattern):
         views = {n: v.view or _view(n, v.shape) for n, v in inputs.items() if isinstance(v, Value)}
         made = [Value(n, shapes[n], "local", _view(n, shapes[n])) for n in (*self._arrays.results, *self._arrays.tape)]
         own = tuple([shapes[n] for n in (*self._arrays.results, *self._arrays.tape, *self._arrays.work)])
-        op = Op(self, inputs, WHOLE, views, tuple(made), variant=(self._choose(model), own))
         self._require(self._of_model, self._setting.constants(model), "is a constant of the model", "Add it to these.")
         key = f"constants of {self.name}, {runtime.real_dtype()}"
         constants = cached(model, key, lambda: pack(model, self._setting.constants(model), self._of_model))
-        op.relations, op.extra = constants.arrays, _Extra(constants, shapes, self._choose(model))
-        return op
+        variant, extra = (tuple(constants.static.items()), own), _Extra(constants, shapes)
+        return Op(self, inputs, WHOLE, views, tuple(made), constants.arrays, variant=variant, extra=extra)
 
     def arrange(self, op: Op) -> None:
         for value in (*op.values(), *op.outputs):
@@ -237,7 +233,7 @@ class Routine(Pattern):
         cleared: list[Slot] | None = None,
     ) -> None:
         """Append a call of a function; `records` have slots that it reads, and others that it reads and writes."""
-        call = getattr(self._functions(runtime.real(), *op.extra.choices), pass_name)
+        call = getattr(self._functions, pass_name)
         known = {*op.values(), *(() if pass_name == "forward" else op.outputs)}
         reads: dict[Slot, Access] = {
             s: "other" for pair in records for part in pair for s in part.values() if s.value in known
@@ -254,7 +250,7 @@ class Routine(Pattern):
                 write_zeros(site, slot)
             stand_in = next(iter({**reads, **writes}))
             arguments = [write_model(site, op, scope, op.extra.constants, self._arrays.numbers)]
-            arguments += [write_arrays(site, scope, *pair, stand_in) for pair in records]
+            arguments += [write_arrays(site, scope, *pair, stand_in, op.extra.shapes) for pair in records]
             site.line(f"{name_function(scope, f'{self.name}_{pass_name}', call)}({', '.join(arguments)})")
 
         scope.add(Action(WHOLE, emit, reads, writes, is_long=True))
@@ -265,7 +261,6 @@ class _Extra(NamedTuple):
 
     constants: Packed
     shapes: Mapping[str, Shape]
-    choices: tuple[Hashable, ...]
 
 
 def _view(name: str, shape: Shape) -> View:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from simphys.autograd import runtime
-from simphys.autograd.kernels.records import View as Region
-from simphys.simulator import Array
+from simphys.autograd.kernels.records import View
+from simphys.simulator import Array, Shape
 
 from .action import Site, Slot, size_name
 from .program import WHOLE, Op, Value
@@ -20,11 +20,32 @@ from .scope import Scope
 
 Names = tuple[str, ...]
 Constants = Mapping[str, Any]
-"""Integers, numbers and arrays by name, and mappings of such."""
+"""Integers, numbers, arrays and Static by name, and mappings of such."""
+
+
+class Static(NamedTuple):
+    """A constant that is known when functions are compiled: a number, a truth value, or a tuple of such."""
+
+    value: Hashable
+
+
+class Region(View):
+    """An array of a routine, with the length of its rows."""
+
+    __slots__ = ()
+
+    def __new__(cls, array: Any, start: Any, width: int = 1) -> Region:
+        return tuple.__new__(cls, (*View(array, start), width))
+
+    @property
+    def width(self) -> int:
+        return int(tuple.__getitem__(self, 2))
 
 
 class Packed(NamedTuple):
     """Constants as arrays: the integers in one, the numbers in another, and the rest one by one."""
+
+    static: dict[str, Hashable]
 
     tree: Constants
     arrays: dict[str, Array]
@@ -40,7 +61,7 @@ def pack(model: Any, constants: Constants, names: Names) -> Packed:
     scalars: dict[str, dict[str, int]] = {"counts": {}, "numbers": {}}
     arrays: dict[str, Array] = {}
     for path, value in every.items():
-        if not isinstance(value, np.ndarray):
+        if not isinstance(value, np.ndarray | Static):
             paths = scalars["counts" if isinstance(value, int | np.integer) else "numbers"]
             paths[path] = len(paths)
     for name, paths in scalars.items():
@@ -52,7 +73,8 @@ def pack(model: Any, constants: Constants, names: Names) -> Packed:
             arrays[path] = cached(model, f"{path}, {np.dtype(kind)}", functools.partial(_flatten, value, kind))
     used = {path for path, _ in _leaves(tree, "")}
     scalars = {name: {path: k for path, k in paths.items() if path in used} for name, paths in scalars.items()}
-    return Packed(tree, arrays, scalars)
+    static = {path: value.value for path, value in _leaves(tree, "") if isinstance(value, Static)}
+    return Packed(static, tree, arrays, scalars)
 
 
 def _flatten(array: Array, kind: Any) -> Array:
@@ -88,6 +110,7 @@ def write_model(site: Site, op: Op, scope: Scope, constants: Packed, numbers: Na
     words = {path: site.assign(path.replace(".", "_"), word) for path, word in words.items()}
     words |= {path: f"Region({scope.relation(op, path)}, 0)" for path in op.relations if path not in constants.scalars}
     words |= {name: scope.number(op, name) for name in numbers}
+    words |= {path: repr(value) for path, value in constants.static.items()}
 
     def write(tree: Constants, prefix: str) -> str:
         parts = [
@@ -100,11 +123,18 @@ def write_model(site: Site, op: Op, scope: Scope, constants: Packed, numbers: Na
     return site.assign("model", f"ti.static({write(tree, '')})")
 
 
-def write_arrays(site: Site, scope: Scope, read: Mapping[str, Slot], written: Mapping[str, Slot], other: Slot) -> str:
+def write_arrays(
+    site: Site,
+    scope: Scope,
+    read: Mapping[str, Slot],
+    written: Mapping[str, Slot],
+    other: Slot,
+    shapes: Mapping[str, Shape],
+) -> str:
     """Write a record of arrays; returns its name. Another array stands for those without elements."""
     scope.functions |= {"Region": Region, "Target": Region}
-    parts = [_region(site, slot, other, "Region") for slot in read.values()]
-    parts += [_region(site, slot, other, "Target") for slot in written.values()]
+    parts = [_region(site, slot, other, "Region", shapes[name]) for name, slot in read.items()]
+    parts += [_region(site, slot, other, "Target", shapes[name]) for name, slot in written.items()]
     kind = name_function(scope, "Arrays", _record_type((*read, *written)))
     return site.assign("x", f"ti.static({kind}({', '.join(parts)}))")
 
@@ -125,9 +155,9 @@ def _length(value: Value) -> str:
     return f"{size_name(view.domain)} * {view.components}"
 
 
-def _region(site: Site, slot: Slot, stand_in: Slot, word: str) -> str:
+def _region(site: Site, slot: Slot, stand_in: Slot, word: str, shape: Shape) -> str:
     """Expression of an array's place in memory, as a region that is read, or read and written."""
     if not slot.value.size:
         slot, word = stand_in, "Region"
     place = site.place(slot)
-    return f"{word}({place.array}, {place.offset})"
+    return f"{word}({place.array}, {place.offset}, {shape[-1] if len(shape) > 1 else 1})"

@@ -1,10 +1,8 @@
 """Elements that settle where a force balances: roots of y + k y^3 = x + s, each by Newton's method."""
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +10,7 @@ from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.kernels.runtime import ti
 from simphys.rollout import engine_of
 from simphys.simulator import Model, Record, Shape
-from simphys.substep import Fields, Setting, per_element, routine
+from simphys.substep import Fields, Functions, Setting, Static, per_element, routine
 from simphys.substep.arithmetic import sum_of
 
 
@@ -54,44 +52,40 @@ class Roots(Model):
         return {"place": (self.n, 2)}
 
 
-@functools.cache
-@no_type_check
-def functions(real: Any, components: int) -> SimpleNamespace:
-    """Return the functions; slope [n, 2] has the derivative of the equation by y."""
+@ti.func
+def find(model: ti.template(), x: ti.template()):
+    """Find the roots; slope [n, 2] has the derivative of the equation by y."""
+    for i in range(model.n):
+        rounds = 0
+        for e in range(model.components):
+            j = model.components * i + e
+            x.guess[0] = x.place[j]
+            for _ in range(model.solver.iterations):
+                y = x.guess[0]
+                miss = y + x.stiffness[i] * y * y * y - x.place[j] - model.solver.factor * x.push[e]
+                x.guess[0] = y - miss / (1 + 3 * x.stiffness[i] * y * y)
+            x.root[j] = x.guess[0]
+            x.slope[j] = 1 + 3 * x.stiffness[i] * x.guess[0] * x.guess[0]
+            if x.root[j] > 0:
+                rounds += 1
+        x.positive[i] = rounds
 
-    @ti.func
-    def find(model: ti.template(), x: ti.template()):
-        for i in range(model.n):
-            rounds = 0
-            for e in range(components):
-                j = components * i + e
-                x.guess[0] = x.place[j]
-                for _ in range(model.solver.iterations):
-                    y = x.guess[0]
-                    miss = y + x.stiffness[i] * y * y * y - x.place[j] - model.solver.factor * x.push[e]
-                    x.guess[0] = y - miss / (1 + 3 * x.stiffness[i] * y * y)
-                x.root[j] = x.guess[0]
-                x.slope[j] = 1 + 3 * x.stiffness[i] * x.guess[0] * x.guess[0]
-                if x.root[j] > 0:
-                    rounds += 1
-            x.positive[i] = rounds
 
-    @ti.func
-    def adj_find(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-        for j in range(components * model.n):
-            g, i, e = adj_x.root[j] / x.slope[j], j // components, j % components
-            adj_x.place[j] = adj_x.place[j] + g
-            adj_x.push[e] = adj_x.push[e] + model.solver.factor * g
-            adj_x.stiffness[i] = adj_x.stiffness[i] - x.root[j] * x.root[j] * x.root[j] * g
+@ti.func
+def adj_find(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+    for j in range(model.components * model.n):
+        g, i, e = adj_x.root[j] / x.slope[j], j // model.components, j % model.components
+        adj_x.place[j] = adj_x.place[j] + g
+        adj_x.push[e] = adj_x.push[e] + model.solver.factor * g
+        adj_x.stiffness[i] = adj_x.stiffness[i] - x.root[j] * x.root[j] * x.root[j] * g
 
-    @ti.func
-    def jvp_find(model: ti.template(), x: ti.template(), dx: ti.template()):
-        for j in range(components * model.n):
-            i, e = j // components, j % components
-            dmiss = x.root[j] * x.root[j] * x.root[j] * dx.stiffness[i]
-            dx.root[j] = (dx.place[j] + model.solver.factor * dx.push[e] - dmiss) / x.slope[j]
 
-    return SimpleNamespace(forward=find, adjoint=adj_find, tangent=jvp_find)
+@ti.func
+def jvp_find(model: ti.template(), x: ti.template(), dx: ti.template()):
+    for j in range(model.components * model.n):
+        i, e = j // model.components, j % model.components
+        dmiss = x.root[j] * x.root[j] * x.root[j] * dx.stiffness[i]
+        dx.root[j] = (dx.place[j] + model.solver.factor * dx.push[e] - dmiss) / x.slope[j]
 
 
 SHAPES = Setting(
@@ -103,7 +97,11 @@ SHAPES = Setting(
         "slope": (model.n, 2),
         "guess": (1,),
     },
-    lambda model: {"n": model.n, "solver": {"iterations": model.iterations, "factor": model.factor}},
+    lambda model: {
+        "n": model.n,
+        "components": Static(2),
+        "solver": {"iterations": model.iterations, "factor": model.factor},
+    },
 )
 FIELDS = Fields(
     given=("place", "stiffness", "push", "unused"),
@@ -116,8 +114,8 @@ FIELDS = Fields(
 
 def declare(fields: Fields = FIELDS, **options: Any) -> Any:
     """Declare the sub-step."""
-    chosen: dict[str, Any] = {"of_model": ("n", "solver"), "choose": lambda _: (2,), **options}
-    return routine("Find", functions, fields, SHAPES, **chosen)
+    chosen: dict[str, Any] = {"of_model": ("n", "solver", "components"), **options}
+    return routine("Find", Functions(find, adj_find, jvp_find), fields, SHAPES, **chosen)
 
 
 Find = declare()

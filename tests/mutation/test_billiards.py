@@ -7,12 +7,12 @@ from typing import Any
 
 from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.autograd.proof.mutation import Mutant
 from simphys.simulators.billiards import bounce, flight, impact, search, time_of_impact
 
 from ..simulators.billiards import alone
 from ..simulators.billiards.tables import leaf
-from .sweep import Sweep, stale
+from .suite import *  # noqa: F403 - the tests of all sweeps
+from .sweep import Sweep
 
 EACH = 2
 """Number of mutants per rule in a sample: most compile a kernel."""
@@ -75,15 +75,3 @@ SWEEPS = [
         check_time_of_impact,
     ),
 ]
-
-
-def test_what_is_listed_as_equivalent_exists() -> None:
-    assert not stale(SWEEPS)
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)

@@ -10,13 +10,13 @@ import numpy as np
 
 from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.autograd.proof.mutation import Mutant
 from simphys.numerics import drift, kick
 from simphys.simulators.charges import field, force, integrate
 from simphys.substep import per_element
 
 from ..simulators.charges.systems import system, weights
-from .sweep import Sweep, stale
+from .suite import *  # noqa: F403 - the tests of all sweeps
+from .sweep import Sweep
 
 EACH = 12
 """Number of mutants per rule in a sample: most compile a kernel."""
@@ -69,15 +69,3 @@ SWEEPS = [
     Sweep(kick, ("kick", "adj_kick", "jvp_kick"), kicking),
     Sweep(drift, ("drift", "adj_drift", "jvp_drift"), drifting),
 ]
-
-
-def test_what_is_listed_as_equivalent_exists() -> None:
-    assert not stale(SWEEPS)
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)

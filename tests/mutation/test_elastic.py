@@ -10,13 +10,14 @@ import numpy as np
 
 from simphys.autograd import tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.autograd.proof.mutation import ERRORS
 from simphys.numerics import absorbing
 from simphys.simulators.elastic import medium, motion, points
 from simphys.substep import per_element
 
 from ..simulators.elastic.systems import SMALL, make_system
 from ..substep.test_along import MODELS, TERMS, check_band, draw
+from .suite import *  # noqa: F403 - the tests of all sweeps
 from .sweep import Sweep
 
 EACH = 2
@@ -86,11 +87,3 @@ SWEEPS = [
     Sweep(points, RULES, check_points, errors=ALSO),
     Sweep(import_module("simphys.substep.along"), ALONG, check_along, errors=ALSO),
 ]
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant)

@@ -15,7 +15,7 @@ from simphys.autograd import Tensor, ops, tensor
 from simphys.autograd.bridges import pytorch as torch_interop
 from simphys.autograd.compose import replay
 from simphys.autograd.proof.gradcheck import gradcheck, gradgradcheck
-from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.autograd.proof.mutation import ERRORS
 from simphys.experiment import density, losses, lowpass, memory_noise, sampling, sensors, several, shown, smoothing
 from simphys.optimize.robust import RobustLoss
 
@@ -44,6 +44,7 @@ from . import (
     test_wave,
     test_wave_between_cells,
 )
+from .suite import *  # noqa: F403 - the tests of all sweeps
 from .sweep import Sweep
 
 EACH = 6
@@ -185,14 +186,6 @@ SWEEPS = [
     Sweep(replay, ("pull_back", "_push_forward"), nodes),
     *torch_sweeps(),
 ]
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)
 
 
 # --- no rule is left out

@@ -11,12 +11,13 @@ import numpy as np
 
 from simphys.autograd import tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.autograd.proof.mutation import ERRORS
 from simphys.numerics import coupled_cells
 from simphys.simulators.heat import conduction, implicit
 
 from ..simulators.heat.systems import MODELS, PLANE, make_system
 from ..substep.grids import GRIDS, inflow, inflow_by_numpy, leak, leak_by_numpy
+from .suite import *  # noqa: F403 - the tests of all sweeps
 from .sweep import Sweep
 
 EACH = 2
@@ -93,11 +94,3 @@ SWEEPS = [
     Sweep(import_module("simphys.substep.faces"), FACES, check_faces, errors=ALSO),
     Sweep(import_module("simphys.substep.sides"), SIDES, check_sides, errors=ALSO),
 ]
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant)

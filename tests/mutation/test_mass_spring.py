@@ -10,12 +10,12 @@ from typing import Any
 
 from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.autograd.proof.mutation import Mutant
 from simphys.numerics import spring as spring_element
 from simphys.simulators.mass_spring import actuate, external, integrate
 from simphys.substep import edges
 
 from ..simulators.mass_spring.systems import controls, system, weights
+from .suite import *  # noqa: F403 - the tests of all sweeps
 from .sweep import Sweep
 
 EACH = 8
@@ -71,11 +71,3 @@ SWEEPS = [
     Sweep(integrate, RULES, integration),
     Sweep(actuate, RULES, actuation),
 ]
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant)

@@ -10,11 +10,11 @@ import numpy as np
 
 from simphys.autograd import Tensor, jvp, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.autograd.proof.mutation import Mutant
 from simphys.simulators.molecular import averages, bonded, coulomb, histogram, motion, potential
 
 from ..simulators.molecular.systems import system
-from .sweep import Sweep, stale
+from .suite import *  # noqa: F403 - the tests of all sweeps
+from .sweep import Sweep
 
 EACH = 3
 """Number of mutants per rule in a sample: each compiles kernels."""
@@ -175,15 +175,3 @@ SWEEPS = [
     Sweep(averages, ("tick", "adj_tick", "jvp_tick"), ticking),
     Sweep(averages, ("follow", "adj_follow", "jvp_follow"), check_of(averages, "Follow", shapes=((3,), (3,), ()))),
 ]
-
-
-def test_what_is_listed_as_equivalent_exists() -> None:
-    assert not stale(SWEEPS)
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)

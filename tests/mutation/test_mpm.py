@@ -13,7 +13,6 @@ import numpy as np
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import gradcheck
-from simphys.autograd.proof.mutation import Mutant
 from simphys.numerics import isotropic, polar
 from simphys.simulators.mpm import actuate, constitutive, deformation, g2p, p2g
 from simphys.simulators.mpm.laws import (
@@ -33,7 +32,8 @@ from simphys.simulators.mpm.laws import (
 from ..simulators.mpm import substeps, test_actuate, test_deformation, test_g2p, test_p2g
 from ..simulators.mpm.laws.responses import Respond, deformed, diagonals, in_principal_frame
 from ..simulators.mpm.systems import system
-from .sweep import Sweep, stale
+from .suite import *  # noqa: F403 - the tests of all sweeps
+from .sweep import Sweep
 
 EACH = 1
 """Number of mutants per rule in a sample: all compile kernels."""
@@ -210,15 +210,3 @@ SWEEPS = [
     Sweep(constitutive, ("adj_coefficients", "jvp_coefficients"), respond),
     Sweep(polar, ("*.derivative",), within("polar", "fixed_corotated", dims=(2, 3))),
 ]
-
-
-def test_what_is_listed_as_equivalent_exists() -> None:
-    assert not stale(SWEEPS)
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)

@@ -12,7 +12,6 @@ from unittest.mock import patch
 from simphys.autograd import tensor
 from simphys.autograd.proof import mutation
 from simphys.autograd.proof.gradcheck import gradcheck
-from simphys.autograd.proof.mutation import Mutant
 from simphys.numerics import quaternion, rotation
 from simphys.simulators.mpm import collider_motion, collision, contact, grid, signed_distance, wall
 from simphys.simulators.mpm.collider import Collider
@@ -29,7 +28,8 @@ from ..simulators.mpm import (
 )
 from ..simulators.mpm.grids import build_env
 from ..simulators.mpm.grids import grid as small_grid
-from .sweep import Sweep, stale
+from .suite import *  # noqa: F403 - the tests of all sweeps
+from .sweep import Sweep
 
 EACH = 1
 """Number of mutants per rule in a sample: all compile kernels."""
@@ -136,15 +136,3 @@ SWEEPS = [
     sweep_of(wall, part_of_grid("walls"), "walls.adj_*", "walls.jvp_*"),
     sweep_of(grid, nodes, "adj_*", "jvp_*"),
 ]
-
-
-def test_what_is_listed_as_equivalent_exists() -> None:
-    assert not stale(SWEEPS)
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)

@@ -8,13 +8,13 @@ import numpy as np
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.autograd.proof.mutation import Mutant
 from simphys.nn import layer as layers
 from simphys.nn import linear, sensing
 from simphys.simulators.mass_spring import sense
 from simphys.substep import per_element, total
 
 from ..simulators.mass_spring.systems import system
+from .suite import *  # noqa: F403 - the tests of all sweeps
 from .sweep import Sweep
 
 
@@ -61,11 +61,3 @@ SWEEPS = [
     Sweep(sense, ("adj_*", "jvp_*"), sensed),
     Sweep(sensing, ("adj_*", "jvp_*"), centre_and_goal),
 ]
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant)

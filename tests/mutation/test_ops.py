@@ -15,9 +15,9 @@ from simphys.autograd import Tensor, grad, ops, tensor
 from simphys.autograd import rules as node_rules
 from simphys.autograd.ops import algebra, functions, indexing, linear, operands, piecewise, reductions, shaping
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck, gradgradcheck
-from simphys.autograd.proof.mutation import Mutant
 
-from .sweep import Sweep, stale
+from .suite import *  # noqa: F403 - the tests of all sweeps
+from .sweep import Sweep
 
 EACH = 12
 """Number of mutants per rule in a sample."""
@@ -239,15 +239,3 @@ def sweeps() -> Iterator[Sweep]:
 
 
 SWEEPS = list(sweeps())
-
-
-def test_what_is_listed_as_equivalent_exists() -> None:
-    assert not stale(SWEEPS)
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)

@@ -11,7 +11,7 @@ from benchmarks.fuzz.steps import bodies
 from benchmarks.fuzz.steps.bodies import Call, Params, State
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.autograd.proof.mutation import ERRORS
 from simphys.rollout import rollout
 from simphys.simulator import Shape
 from simphys.simulators.heat.conduction import Conduction
@@ -19,7 +19,8 @@ from simphys.substep import function
 
 from ..helpers import beads
 from ..simulators.heat.systems import PLANE, make_system
-from .sweep import Sweep, stale
+from .suite import *  # noqa: F403 - the tests of all sweeps
+from .sweep import Sweep
 
 EACH = 3
 """Number of mutants per rule in a sample: each compiles kernels."""
@@ -108,15 +109,3 @@ SWEEPS = [
     Sweep(beads, ("adj_*", "jvp_*"), events),
     Sweep(function, ("Substep.backward", "Substep.jvp"), function_of_a_pattern, errors=(*ERRORS, KeyError, TypeError)),
 ]
-
-
-def test_what_is_listed_as_equivalent_exists() -> None:
-    assert not stale(SWEEPS)
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)

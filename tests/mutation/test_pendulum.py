@@ -11,13 +11,14 @@ from typing import Any
 
 from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import gradcheck
-from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.autograd.proof.mutation import ERRORS
 from simphys.numerics import dry_friction
 from simphys.simulators.pendulum import chain, spherical
 from simphys.substep import per_element
 
 from ..simulators.pendulum import chains, sphericals
-from .sweep import Sweep, stale
+from .suite import *  # noqa: F403 - the tests of all sweeps
+from .sweep import Sweep
 
 
 def part(package: ModuleType, name: str) -> Any:
@@ -191,15 +192,3 @@ def of_sphere(name: str) -> Check:
 
 ON_SPHERE = ("acceleration", "sphere", "turn", "drift", "damp")
 SWEEPS = [*OF_CHAIN, *[sweep_of(part(spherical, name), RULES, of_sphere(name)) for name in ON_SPHERE]]
-
-
-def test_what_is_listed_as_equivalent_exists() -> None:
-    assert not stale(SWEEPS)
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)

@@ -19,7 +19,8 @@ from simphys.simulators.rigid.contacts.candidates import Candidates
 from simphys.simulators.rigid.contacts.feature import BOX, CORNER, EDGES, PLANE, ROUND
 
 from ..simulators.rigid.contacts.poses import all_kinds, random_turns
-from .sweep import Sweep, stale
+from .suite import *  # noqa: F403 - the tests of all sweeps
+from .sweep import Sweep
 from .test_rigid_motion import changed_function, tangents_of
 
 EACH = 1
@@ -29,8 +30,8 @@ EQUIVALENT = {
     "adj_flat: distance > 0 -> distance >= 0": "the tie on the surface: tests/simulators/rigid/contacts",
     "adj_flat: ti.abs(p?k?) <= b.h?k? -> ti.abs(p?k?) < b.h?k?": "the tie at the end of a side",
     "adj_flat: b.R.transpose() @ y - b.o -> b.o - b.R.transpose() @ y": "only its magnitude matters",
-    "loops.jvp_contacts: x.gap* < pair.FAR -> *<= pair.FAR": "inactive contacts, see rigid/contacts",
-    "loops.adj_contacts: x.gap* < pair.FAR -> *<= pair.FAR": "inactive contacts, see tests/simulators/rigid/contacts",
+    "jvp_contacts: x.gap* < pair.FAR -> *<= pair.FAR": "inactive contacts, see rigid/contacts",
+    "adj_contacts: x.gap* < pair.FAR -> *<= pair.FAR": "inactive contacts, see tests/simulators/rigid/contacts",
 }
 
 check = functools.partial(gradcheck, mode="projected", repeats=1)
@@ -109,20 +110,8 @@ SWEEPS = [
     sweep_geometry(flat, ("adj_*",), check_flat),
     sweep_geometry(segments, ("adj_*",), check_segments),
     sweep_geometry(closest, ("adj_*",), check_segments),
-    sweep_geometry(pair, ("functions.adj_*",), check_flat),
-    sweep_loops(distances, ("loops.adj_*",), check_flat, package=contacts),
+    sweep_geometry(pair, ("adj_*",), check_flat),
+    sweep_loops(distances, ("adj_*",), check_flat, package=contacts),
     make_sweep(compliant, ("adj_*",), check_compliant),
 ]
 SWEEPS += [tangents_of(sweep) for sweep in SWEEPS if sweep.module is not closest]
-
-
-def test_what_is_listed_as_equivalent_exists() -> None:
-    assert not stale(SWEEPS)
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)

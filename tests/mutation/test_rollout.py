@@ -11,11 +11,12 @@ import numpy as np
 import simphys.rollout
 from simphys.autograd import tensor
 from simphys.autograd.proof.gradcheck import gradcheck
-from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.autograd.proof.mutation import ERRORS
 
 from ..rollout import cases, pendulums
 from ..rollout.cases import Case, case, energy
-from .sweep import Sweep, stale
+from .suite import *  # noqa: F403 - the tests of all sweeps
+from .sweep import Sweep
 
 EACH = 4
 """Number of mutants per rule in a sample."""
@@ -97,15 +98,3 @@ SWEEPS = [
     Sweep(RUNNING, ("RunningSum.differentiate",), rollouts, simphys.rollout, ERRORS_TOO, EQUIVALENT),
     Sweep(pendulums, ("PendulumEngine.pull", "PendulumEngine.push"), engine, errors=ERRORS_TOO),
 ]
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)
-
-
-def test_what_is_listed_as_equivalent_exists() -> None:
-    assert not stale(SWEEPS)

@@ -11,11 +11,12 @@ import numpy as np
 
 from simphys.autograd import tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.autograd.proof.mutation import ERRORS
 from simphys.simulators.wave.shallow import advance, fluxes, friction
 
 from ..simulators.wave.shallow.basins import basin, random_leaf
 from ..substep.stencils import GRIDS, WEIGHTS, apply_by_numpy
+from .suite import *  # noqa: F403 - the tests of all sweeps
 from .sweep import Sweep
 
 EACH = 2
@@ -66,11 +67,3 @@ SWEEPS = [
     Sweep(friction, ("adj_*", "jvp_*"), check_friction, errors=ALSO),
     Sweep(import_module("simphys.substep.stencil"), STENCIL, check_stencil, errors=ALSO),
 ]
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant)

@@ -8,10 +8,11 @@ from unittest.mock import patch
 import numpy as np
 
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.autograd.proof.mutation import ERRORS
 from simphys.simulators.smoke import buoyancy, diffuse, faces, obstacle, sides
 
 from ..simulators.smoke.flows import leaf, some, variants, velocity
+from .suite import *  # noqa: F403 - the tests of all sweeps
 from .sweep import Sweep
 
 EACH = 2
@@ -79,11 +80,3 @@ SWEEPS = [
     ),
     Sweep(faces, ("adj_mean",), means, errors=ALSO),
 ]
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant)

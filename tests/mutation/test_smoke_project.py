@@ -6,10 +6,11 @@ from typing import Any
 from unittest.mock import patch
 
 from simphys.autograd.proof.gradcheck import gradcheck
-from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.autograd.proof.mutation import ERRORS
 from simphys.simulators.smoke import divergence, project
 
 from ..simulators.smoke import test_project
+from .suite import *  # noqa: F403 - the tests of all sweeps
 from .sweep import Sweep
 
 EACH = 1
@@ -68,11 +69,3 @@ SWEEPS = [
         for grid, other in (("staggered", "*.cross_outflow"), ("collocated", "sign"))
     ],
 ]
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)

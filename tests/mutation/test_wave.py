@@ -12,13 +12,14 @@ import numpy as np
 
 from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.autograd.proof.mutation import ERRORS
 from simphys.simulators.wave import advance, curvature, layer
 from simphys.simulators.wave.fused import adjoint, engine, grid_loops, loops
 from simphys.simulators.wave.model import Wave
 
 from ..simulators.wave.systems import DX, SMALL_PLANE, Case, case, weighted_sum
-from .sweep import Sweep, stale, use_engine
+from .suite import *  # noqa: F403 - the tests of all sweeps
+from .sweep import Sweep, use_engine
 
 EACH = 2
 """Number of mutants per rule in a sample: most compile kernels."""
@@ -105,15 +106,3 @@ SWEEPS = [
     sweep_of(adjoint, ("Adjoint._load", "Adjoint._store"), with_adjoint),
     sweep_of(engine, ("WaveEngine.gradients",), with_engine),
 ]
-
-
-def test_what_is_listed_as_equivalent_exists() -> None:
-    assert not stale(SWEEPS)
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)

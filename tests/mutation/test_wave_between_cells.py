@@ -10,7 +10,7 @@ import numpy as np
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.autograd.proof.mutation import ERRORS
 from simphys.numerics import cubic
 from simphys.simulators.wave import source
 from simphys.simulators.wave.fused import engine, sources_and_receivers
@@ -21,7 +21,8 @@ from ..simulators.wave.between_cells import DX, sources
 from ..simulators.wave.systems import case
 from ..substep import test_splines, test_weighted
 from ..substep.between_cells import PLANE, make_points
-from .sweep import Sweep, stale
+from .suite import *  # noqa: F403 - the tests of all sweeps
+from .sweep import Sweep
 from .test_wave import check_rollout
 
 EACH = 1
@@ -110,15 +111,3 @@ SWEEPS = [
     Sweep(import_module("simphys.substep.weighted"), ("Weighted.adjoint",), check_weighted, errors=ALSO),
     Sweep(sources_and_receivers, FUSED, check_fused, errors=ALSO),
 ]
-
-
-def test_what_is_listed_as_equivalent_exists() -> None:
-    assert not stale(SWEEPS)
-
-
-def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
-    sweep.passes_the_original()
-
-
-def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
-    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)

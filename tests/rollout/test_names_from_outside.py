@@ -1,11 +1,10 @@
 """What a step and its element functions take from outside may change: all modes see it, or it is refused."""
 
 # Annotations are evaluated: Taichi takes no text for those of a function.
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.rollout import rollout
 from simphys.rollout.engine import engine_of, record
 from simphys.simulator import Model, Record, Shape
-from simphys.substep import Fields, Setting, element, per_element, routine
+from simphys.substep import Fields, Functions, Setting, element, per_element, routine
 
 
 @dataclass(frozen=True)
@@ -200,24 +199,19 @@ def make_calling() -> Any:
 def make_routine() -> Any:
     """Make a routine whose functions capture a number."""
 
-    @functools.cache
-    @no_type_check
-    def functions(real: Any) -> SimpleNamespace:
-        @ti.func
-        def gain(model: ti.template(), x: ti.template()):
-            for i in range(3):
-                x.y[i] = x.x[i] * (1 + FACTOR * x.k[0])
+    @ti.func
+    def gain(model: ti.template(), x: ti.template()):
+        for i in range(3):
+            x.y[i] = x.x[i] * (1 + FACTOR * x.k[0])
 
-        @ti.func
-        def adj_gain(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-            for i in range(3):
-                adj_x.x[i] = adj_x.x[i] + (1 + FACTOR * x.k[0]) * adj_x.y[i]
-                adj_x.k[0] = adj_x.k[0] + FACTOR * x.x[i] * adj_x.y[i]
-
-        return SimpleNamespace(forward=gain, adjoint=adj_gain)
+    @ti.func
+    def adj_gain(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+        for i in range(3):
+            adj_x.x[i] = adj_x.x[i] + (1 + FACTOR * x.k[0]) * adj_x.y[i]
+            adj_x.k[0] = adj_x.k[0] + FACTOR * x.x[i] * adj_x.y[i]
 
     setting = Setting(lambda model: {"x": (3,), "k": (1,), "y": (3,)}, lambda model: {})
-    return routine("Gain", functions, Fields(given=("x", "k"), results=("y",)), setting, choose=lambda model: ())
+    return routine("Gain", Functions(gain, adj_gain), Fields(given=("x", "k"), results=("y",)), setting)
 
 
 @pytest.mark.parametrize("make", [make_captured, make_calling, make_routine])

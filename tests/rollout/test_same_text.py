@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
-from simphys.autograd import Tensor
-from simphys.rollout import engine_of
 from simphys.rollout.engine import GeneratedEngine
 from simphys.rollout.engine.show import show_kernels
-from simphys.simulator import Model, Record
 from simphys.simulator.memo import memo
 from simphys.substep import element, per_element
+
+from ..helpers.any_model import make_model
 
 RECORDINGS = 12
 """An order by chance is the same in all of them once in 2000 times."""
@@ -55,49 +53,19 @@ Split = per_element(split, over="nodes", own={"x": "x", "m": "met"}, results={"u
 Join = per_element(join, over="nodes", own={"u": "u", "v": "v"}, shared={"k": "k"}, results={"x": "u"})
 
 
-@dataclass(frozen=True)
-class Params(Record):
-    k: Tensor
-
-
-@dataclass(frozen=True)
-class State(Record):
-    x: Tensor
-
-
-@dataclass(frozen=True)
-class Row(Model):
-    n: int
-    dt: float = 0.1
-    Params, State = Params, State
-
-    @property
-    def left(self) -> Any:
-        return np.maximum(np.arange(self.n, dtype=np.int32) - 1, 0)
-
-    @property
-    def right(self) -> Any:
-        return np.minimum(np.arange(self.n, dtype=np.int32) + 1, self.n - 1)
-
-    def param_shapes(self) -> Any:
-        return {"k": ()}
-
-    def state_shapes(self) -> Any:
-        return {"x": (self.n,)}
-
-
 def step(model: Any, params: Any, state: Any, control: Any = None) -> Any:
     met = Meet.apply(model, state.x)
-    return State(Join.apply(model, *Split.apply(model, state.x, met), params.k))
+    return model.State(Join.apply(model, *Split.apply(model, state.x, met), params.k))
 
 
-Row.bind(step=step, engine=engine_of(step))
+PLACES = np.arange(40, dtype=np.int32)
+MODEL = make_model(step, {"k": ()}, {"x": (40,)}, left=np.maximum(PLACES - 1, 0), right=np.minimum(PLACES + 1, 39))
 
 
 def test_recordings_of_a_step_give_the_same_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """It stores two results of one sub-step, and adds to one adjoint in two ways."""
     monkeypatch.setattr(Split.pattern, "is_cheap", False)
-    model, params = Row(40), {"k": np.array(0.5)}
+    model, params = MODEL, {"k": np.array(0.5)}
     texts, before = set(), []
     for _ in range(RECORDINGS):
         memo(model).pop("recorded steps", None)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from simphys.autograd import Tensor, tensor
+from simphys.autograd import tensor
 from simphys.autograd.errors import InputError, MissingJvp
 from simphys.autograd.kernels.runtime import ti
 from simphys.autograd.proof.gradcheck import dot_product_test
 from simphys.numerics.element import element_of
-from simphys.rollout import engine_of, rollout
-from simphys.simulator import Model, Record
+from simphys.rollout import rollout
 from simphys.substep import edges, element, per_element
 from simphys.substep.record import record_step
 from simphys.substep.trace import NotDeclared
+
+from ..helpers.any_model import make_model
 
 
 @element
@@ -149,43 +149,14 @@ def test_relations_lie_within_their_index_set(ends: Any, message: str) -> None:
         attraction.apply(SimpleNamespace(ends=np.array(ends)), tensor(np.ones((3, 2))))
 
 
-@dataclass(frozen=True)
-class State(Record):
-    position: Tensor
-    """[n]"""
-
-
-@dataclass(frozen=True)
-class Params(Record):
-    rate: Tensor
-    """[n]"""
-
-
-@dataclass(frozen=True)
-class Growth(Model):
-    dt: float = 1.0
-    Params, State = Params, State
-
-    def param_shapes(self) -> dict[str, tuple[int, ...]]:
-        return {"rate": (3,)}
-
-    def state_shapes(self) -> dict[str, tuple[int, ...]]:
-        return {"position": (3,)}
-
-
 def test_a_tangent_that_no_element_has_is_refused_by_name() -> None:
-    def step(model: Any, params: Params, state: State, control: None = None) -> State:
-        return State(Grow.apply(model, state.position, params.rate))
+    def step(model: Any, params: Any, state: Any, control: None = None) -> Any:
+        return model.State(Grow.apply(model, state.position, params.rate))
 
-    start = tensor(np.ones(3), requires_grad=True)
-
-    class Example(Growth):
-        pass
-
-    Example.bind(step=step, engine=engine_of(step))
-    params = Params(tensor(np.ones(3)))
+    start, model = tensor(np.ones(3), requires_grad=True), make_model(step, {"rate": (3,)}, {"position": (3,)})
+    params = model.Params(tensor(np.ones(3)))
     with pytest.raises(MissingJvp, match=r"grow has no tangent\. Add @grow\.tangent, or use reverse mode"):
-        dot_product_test(lambda x: rollout(Example(), params, State(x), steps=2).final.position, start)
+        dot_product_test(lambda x: rollout(model, params, model.State(x), steps=2).final.position, start)
 
 
 def test_the_rules_are_read_from_the_source() -> None:
@@ -222,8 +193,8 @@ def test_branches_return_the_same_number_of_values() -> None:
 
 
 def test_what_cannot_be_recorded_says_so() -> None:
-    def step(model: Any, params: Params, state: State, control: None = None) -> State:
-        return State(state.position.data)  # type: ignore[arg-type]
+    def step(model: Any, params: Any, state: Any, control: None = None) -> Any:
+        return model.State(state.position.data)
 
     with pytest.raises(NotDeclared, match="the numbers of a value"):
-        record_step(Growth(), step, controlled=False)
+        record_step(make_model(step, {"rate": (3,)}, {"position": (3,)}), step, controlled=False)

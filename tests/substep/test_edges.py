@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.errors import InputError
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.diagnose.check import check
-from simphys.rollout import engine_of
-from simphys.simulator import Model, Record, Shape
 from simphys.substep import edges, element, per_element
+
+from ..helpers.any_model import make_model
 
 ENDS = np.array([[0, 1], [2, 1], [3, 0], [1, 3]], np.int32)
 
@@ -54,46 +53,13 @@ LeakByLevel = edges(leak, between={"d": "level"}, both={("a", "b"): "level"}, ow
 Rise = per_element(rise, over="nodes", own={"u": "level", "q": "inflow"}, constant={"h": "dt"})
 
 
-@dataclass(frozen=True)
-class Params(Record):
-    """Width of each tank, and rate of each pipe."""
-
-    width: Tensor
-    rate: Tensor
-
-
-@dataclass(frozen=True)
-class State(Record):
-    """Level of each tank."""
-
-    level: Tensor
-
-
-@dataclass(frozen=True, eq=False)
-class Tanks(Model):
-    """Tanks with pipes between them."""
-
-    dt: float = 0.01
-    Params, State = Params, State
-
-    @property
-    def ends(self) -> np.ndarray[Any, Any]:
-        return ENDS
-
-    def param_shapes(self) -> dict[str, Shape]:
-        return {"width": (4,), "rate": (len(ENDS),)}
-
-    def state_shapes(self) -> dict[str, Shape]:
-        return {"level": (4,)}
-
-
-def step(model: Tanks, params: Params, state: State, control: Tensor | None = None) -> State:
+def step(model: Any, params: Any, state: Any, control: None = None) -> Any:
     flow = Leak.apply(model, state.level, params.width, params.rate)
     more = LeakByLevel.apply(model, state.level, state.level, params.rate)
-    return State(Rise.apply(model, Rise.apply(model, state.level, flow, model.dt), more, model.dt))
+    return model.State(Rise.apply(model, Rise.apply(model, state.level, flow, model.dt), more, model.dt))
 
 
-Tanks.bind(step=step, engine=engine_of(step))
+MODEL = make_model(step, {"width": (4,), "rate": (len(ENDS),)}, {"level": (4,)}, ends=ENDS)
 
 
 def draw() -> list[Tensor]:
@@ -114,18 +80,18 @@ def test_an_edge_takes_the_values_of_its_ends() -> None:
     expected = np.zeros(4)
     np.add.at(expected, a, flow)
     np.add.at(expected, b, -flow)
-    np.testing.assert_allclose(Leak.apply(Tanks(), level, width, rate).data, expected, rtol=1e-13)
-    gradcheck(lambda *x: Leak.apply(Tanks(), *x), (level, width, rate))
-    dot_product_test(lambda *x: Leak.apply(Tanks(), *x), (level, width, rate))
+    np.testing.assert_allclose(Leak.apply(MODEL, level, width, rate).data, expected, rtol=1e-13)
+    gradcheck(lambda *x: Leak.apply(MODEL, *x), (level, width, rate))
+    dot_product_test(lambda *x: Leak.apply(MODEL, *x), (level, width, rate))
 
 
 @pytest.mark.usefixtures("_loops")
 def test_so_it_does_in_a_generated_engine() -> None:
     level, width, rate = draw()
-    assert check(Tanks(), Params(width, rate), State(level), steps=5).passed
+    assert check(MODEL, MODEL.Params(width, rate), MODEL.State(level), steps=5).passed
 
 
 def test_arrays_of_the_ends_have_an_entry_for_each_node() -> None:
     level, width, rate = draw()
     with pytest.raises(InputError, match="an entry for each of the nodes; found level has 4, width has 3"):
-        Leak.apply(Tanks(), level, width[1:], rate)
+        Leak.apply(MODEL, level, width[1:], rate)

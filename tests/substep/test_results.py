@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,9 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.numerics.element import element
 from simphys.rollout import rollout
-from simphys.rollout.engine import engine_of
-from simphys.simulator import Model, Record
 from simphys.substep import per_element
+
+from ..helpers.any_model import make_model
 
 
 @element
@@ -36,34 +35,11 @@ def jvp_lengthen(x, a, y, dx, da):
 Lengthen = per_element(lengthen, own={"x": "x", "a": "a"}, results={"x": "x"})
 
 
-@dataclass(frozen=True)
-class Params(Record):
-    a: Tensor
+def step(model: Any, params: Any, state: Any, control: None = None) -> Any:
+    return model.State(Lengthen.apply(model, Lengthen.apply(model, state.x, params.a), params.a))
 
 
-@dataclass(frozen=True)
-class State(Record):
-    x: Tensor
-
-
-@dataclass(frozen=True)
-class Longer(Model):
-    dt: float = 1.0
-    Params = Params
-    State = State
-
-    def param_shapes(self) -> dict[str, tuple[int, ...]]:
-        return {"a": (3,)}
-
-    def state_shapes(self) -> dict[str, tuple[int, ...]]:
-        return {"x": (3,)}
-
-
-def step(model: Longer, params: Params, state: State, control: Any = None) -> State:
-    return State(Lengthen.apply(model, Lengthen.apply(model, state.x, params.a), params.a))
-
-
-Longer.bind(step=step, engine=engine_of(step))
+MODEL = make_model(step, {"a": (3,)}, {"x": (3,)})
 
 
 def leaf(seed: int) -> Tensor:
@@ -76,7 +52,7 @@ def test_the_sub_step_and_the_engine_give_the_same_derivatives() -> None:
     for mode in ("fused", "nested"):
 
         def run(x: Tensor, a: Tensor, mode: Any = mode) -> Tensor:
-            return rollout(Longer(), Params(a), State(x), steps=4, mode=mode).final.x
+            return rollout(MODEL, MODEL.Params(a), MODEL.State(x), steps=4, mode=mode).final.x
 
         gradcheck(run, (leaf(1), leaf(2)))
         dot_product_test(run, (leaf(1), leaf(2)))

@@ -1,12 +1,10 @@
 """Rules of one thing after the other: events in the order of time, and a routine that iterates."""
 
-import functools
-from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
-from simphys.substep import Event, Fields, Move, Parameters, Setting, per_element, routine, sequence
+from simphys.substep import Event, Fields, Functions, Move, Parameters, Setting, Static, per_element, routine, sequence
 
 from .world import Rule
 
@@ -135,40 +133,36 @@ Pass = sequence(
 )
 
 
-@functools.cache
-@no_type_check
-def functions(real: Any, dim: int) -> SimpleNamespace:
-    """Return the functions of a root y + k^2 y^3 = x + s of each component, by Newton's method."""
+@ti.func
+def find(model: ti.template(), x: ti.template()):
+    """Find the root y + k^2 y^3 = x + s of each component, by Newton's method."""
+    for j in range(model.dim * model.nodes):
+        i = j // model.dim
+        stiff = x.hard[i] * x.hard[i]
+        x.guess[0] = x.start[j]
+        for _ in range(model.rounds):
+            y = x.guess[0]
+            miss = y + stiff * y * y * y - x.start[j] - 1.5 * x.lift[j % model.dim]
+            x.guess[0] = y - miss / (1 + 3 * stiff * y * y)
+        x.root[j] = x.guess[0]
+        x.slope[j] = 1 + 3 * stiff * x.guess[0] * x.guess[0]
 
-    @ti.func
-    def find(model: ti.template(), x: ti.template()):
-        for j in range(dim * model.nodes):
-            i = j // dim
-            stiff = x.hard[i] * x.hard[i]
-            x.guess[0] = x.start[j]
-            for _ in range(model.rounds):
-                y = x.guess[0]
-                miss = y + stiff * y * y * y - x.start[j] - 1.5 * x.lift[j % dim]
-                x.guess[0] = y - miss / (1 + 3 * stiff * y * y)
-            x.root[j] = x.guess[0]
-            x.slope[j] = 1 + 3 * stiff * x.guess[0] * x.guess[0]
 
-    @ti.func
-    def adj_find(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-        for j in range(dim * model.nodes):
-            g, i, y = adj_x.root[j] / x.slope[j], j // dim, x.root[j]
-            adj_x.start[j] = adj_x.start[j] + g
-            adj_x.lift[j % dim] = adj_x.lift[j % dim] + 1.5 * g
-            adj_x.hard[i] = adj_x.hard[i] - 2 * x.hard[i] * y * y * y * g
+@ti.func
+def adj_find(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+    for j in range(model.dim * model.nodes):
+        g, i, y = adj_x.root[j] / x.slope[j], j // model.dim, x.root[j]
+        adj_x.start[j] = adj_x.start[j] + g
+        adj_x.lift[j % model.dim] = adj_x.lift[j % model.dim] + 1.5 * g
+        adj_x.hard[i] = adj_x.hard[i] - 2 * x.hard[i] * y * y * y * g
 
-    @ti.func
-    def jvp_find(model: ti.template(), x: ti.template(), dx: ti.template()):
-        for j in range(dim * model.nodes):
-            i, y = j // dim, x.root[j]
-            moved = 2 * x.hard[i] * dx.hard[i] * y * y * y
-            dx.root[j] = (dx.start[j] + 1.5 * dx.lift[j % dim] - moved) / x.slope[j]
 
-    return SimpleNamespace(forward=find, adjoint=adj_find, tangent=jvp_find)
+@ti.func
+def jvp_find(model: ti.template(), x: ti.template(), dx: ti.template()):
+    for j in range(model.dim * model.nodes):
+        i, y = j // model.dim, x.root[j]
+        moved = 2 * x.hard[i] * dx.hard[i] * y * y * y
+        dx.root[j] = (dx.start[j] + 1.5 * dx.lift[j % model.dim] - moved) / x.slope[j]
 
 
 SETTING = Setting(
@@ -178,10 +172,10 @@ SETTING = Setting(
         "lift": (model.dim,),
         "guess": (1,),
     },
-    lambda model: {"nodes": model.nodes, "rounds": 60},
+    lambda model: {"nodes": model.nodes, "rounds": 60, "dim": Static(model.dim)},
 )
 FIELDS = Fields(given=("start", "hard", "lift"), results=("root",), tape=("slope",), work=("guess",))
-Find = routine("Find", functions, FIELDS, SETTING, of_model=("nodes", "rounds"))
+Find = routine("Find", Functions(find, adj_find, jvp_find), FIELDS, SETTING, of_model=("nodes", "rounds", "dim"))
 
 
 @element

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simphys.simulator import Shape
-from simphys.substep import Setting
+import numpy as np
 
+from simphys.autograd import runtime
+from simphys.simulator import Shape
+from simphys.substep import Setting, Static
+
+from .contacts.relative_motion import CLOSE
 from .model import RigidBodies
 from .solver.records import COUNTS, record_length
-from .solver.sweeps import PHASES
+from .solver.sweeps import EDGE, PHASES
 
 
 def list_shapes(model: RigidBodies) -> Mapping[str, Shape]:
@@ -57,8 +61,13 @@ def list_shapes(model: RigidBodies) -> Mapping[str, Shape]:
 
 def list_constants(model: RigidBodies) -> Mapping[str, Any]:
     """Return what routines read of a model."""
-    found = model.candidates
+    found, is_single = model.candidates, np.dtype(runtime.real_dtype()).itemsize == 4
     return {
+        "dim": Static(model.dim),
+        "freedoms": Static(model.freedoms),
+        "is_single": Static(is_single),
+        "close": Static(CLOSE[is_single]),
+        "beyond": Static(1 + EDGE[is_single]),
         "bodies": model.bodies,
         "joint_rows": model.joint_rows,
         "contacts": model.contacts,
@@ -73,6 +82,7 @@ def list_constants(model: RigidBodies) -> Mapping[str, Any]:
             "body_b": found.body_b,
             "constants": found.constants,
             "count": found.count,
+            "kinds": Static(tuple(sorted(found.kinds))),
         },
     }
 

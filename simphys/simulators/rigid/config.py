@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 from simphys.autograd import ops, tensor
@@ -16,7 +15,6 @@ from simphys.simulator import Record
 from . import scene, scene_checks, sections, stability
 from .checks import check_params
 from .joints.assembly import JointStart, assemble
-from .joints.joint import Joint
 from .model import RigidBodies
 from .pseudo_inertia import Gyration, StartAndGyration, find_inertia
 
@@ -58,11 +56,6 @@ class RigidConfig(Config):
     contact: sections.ContactSection = sections.ContactSection()
     controller: sections.ControllerSection | None = None
 
-    @cached_property
-    def joints_of_bodies(self) -> tuple[Joint, ...]:
-        """The joints of the model."""
-        return scene.build_joints(self.joints, self.bodies)
-
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
         return scene_checks.find_problems(sections)
@@ -93,7 +86,8 @@ class RigidConfig(Config):
             state = state.replace(orientation=state.orientation / length)
         if not isinstance(design, JointStart):
             return state
-        return assemble(self.joints_of_bodies, scene.fixed_bodies(self.bodies), state, design, params)
+        joints = scene.build_joints(self.joints, self.bodies)
+        return assemble(joints, scene.fixed_bodies(self.bodies), state, design, params)
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         check_params(params.arrays())

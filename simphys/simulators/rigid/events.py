@@ -67,7 +67,8 @@ def find_events(model: RigidBodies, params: Arrays, states: Arrays, control: Arr
             solution = solve_step(model, given, state, driven)
             assert solution.contacts is not None
             gap, frame = [each.data for each in solution.contacts]
-            size = float(np.abs(states["position"][step]).max()) + _longest_arm(gap, frame)
+            longest_arm = float(np.abs(frame[gap < FAR]).max(initial=0.0))
+            size = float(np.abs(states["position"][step]).max()) + longest_arm
             if model.law == COMPLIANT:
                 touch, happened = _overlap_events(model, gap, size, last[0], step)
                 last = touch, {}
@@ -216,11 +217,6 @@ def _contact_velocities(model: RigidBodies, twist: Array, frame: Array) -> Array
         relative += weight[:, None] * (v[bodies] + rotational)
     normal_speed = np.einsum("ci,ci->c", relative, frame[:, 0])
     return np.concatenate([normal_speed[:, None], relative - normal_speed[:, None] * frame[:, 0]], axis=1)
-
-
-def _longest_arm(gap: Array, frame: Array) -> float:
-    """Return the longest arm of features that are near [m]."""
-    return float(np.abs(frame[gap < FAR]).max(initial=0.0))
 
 
 def _name_pair(pair: Pair) -> str:

@@ -36,112 +36,90 @@ joints come first, in order, then those of the candidates, in order.
 
 Body WORLD = -1 is at rest at the origin: its position, spin and velocity read as 0, its orientation as the identity.
 
-Loop functions (`loops(real, dim)` of each sub-step) are the forward, adjoint and tangent functions of routines. Their
-arrays `x`, `adj_x` and `dx` go by the names in arrays.py, and so do the constants of `model`. Derivatives by an
-orientation are often those by a small rotation in the world frame, adj_theta (see numerics/rotation.py), which
-`add_turn_of` converts.
+Functions of routines take their arrays `x`, `adj_x` and `dx`, and the constants of `model`, by the names in arrays.py.
+Derivatives by an orientation are often those by a small rotation in the world frame, adj_theta (see
+numerics/rotation.py), which `add_turn_of` converts.
 """
-
-import functools
-from types import SimpleNamespace
-from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.rotation import adj_turn, jvp_turn
 
 
-def _accessors(kind: Any, size: int) -> SimpleNamespace:
-    """Return functions that read, set and add vectors of this type at any place of an array."""
-
-    @ti.func
-    def read(a: ti.template(), start):
-        r = kind(0.0)
-        for c in ti.static(range(size)):
-            r[c] = a[start + c]
-        return r
-
-    @ti.func
-    def put(a: ti.template(), start, r):
-        for c in ti.static(range(size)):
-            a[start + c] = r[c]
-
-    @ti.func
-    def add(a: ti.template(), start, r):
-        for c in ti.static(range(size)):
-            a[start + c] = a[start + c] + r[c]
-
-    return SimpleNamespace(read=read, put=put, add=add)
+@ti.func
+def read(a: ti.template(), start, n: ti.template()):
+    """Return n numbers of an array, from any place on."""
+    return ti.Vector([a[start + c] for c in ti.static(range(n))])
 
 
-def _accessors_of_bodies(kind: Any, size: int, stride: int, begin: int = 0) -> SimpleNamespace:
-    """Return functions that read, and add to, a part of a body's row of an array [n, stride]; 0 for the world."""
-
-    @ti.func
-    def read(a: ti.template(), body):
-        r = kind(0.0)
-        if body >= 0:
-            for c in ti.static(range(size)):
-                r[c] = a[body * stride + begin + c]
-        return r
-
-    @ti.func
-    def add(a: ti.template(), body, r):
-        if body >= 0:
-            for c in ti.static(range(size)):
-                a[body * stride + begin + c] = a[body * stride + begin + c] + r[c]
-
-    return SimpleNamespace(read=read, add=add)
+@ti.func
+def put(a: ti.template(), start, r):
+    for c in ti.static(range(r.n)):
+        a[start + c] = r[c]
 
 
-@functools.cache
-def moments_of_bodies(real: Any, size: int) -> SimpleNamespace:
-    """Return functions that read, and add to, the inertia of a body, which has so many numbers, and its `kind`."""
-    kind = ti.types.vector(size, real)
-    found = _accessors_of_bodies(kind, size, size)
-    return SimpleNamespace(kind=kind, read=found.read, add=found.add)
+@ti.func
+def add(a: ti.template(), start, r):
+    for c in ti.static(range(r.n)):
+        a[start + c] = a[start + c] + r[c]
 
 
-@functools.cache
-def functions(real: Any, dim: int) -> SimpleNamespace:
-    """Return reads and writes of vectors in flat arrays or views `a`; body -1 is the world."""
-    spins, rotations = (1, 1) if dim == 2 else (3, 4)
-    both = dim + spins
-    vec, spin, rotation = ti.types.vector(dim, real), ti.types.vector(spins, real), ti.types.vector(rotations, real)
-    vecs, all_spins, all_rotations = _accessors(vec, dim), _accessors(spin, spins), _accessors(rotation, rotations)
-    vec_of, spin_of = _accessors_of_bodies(vec, dim, dim), _accessors_of_bodies(spin, spins, spins)
-    turned = _accessors_of_bodies(rotation, rotations, rotations)
-    linear, angular = _accessors_of_bodies(vec, dim, both), _accessors_of_bodies(spin, spins, both, dim)
+@ti.func
+def row_of(a: ti.template(), body):
+    """Return the row of a body; 0 for the world."""
+    r = ti.Vector.zero(float, a.width)
+    if body >= 0:
+        for c in ti.static(range(a.width)):
+            r[c] = a[body * a.width + c]
+    return r
 
-    @ti.func
-    def rotation_of(a: ti.template(), body):
-        """Read row `body` of [n, R]; the identity for the world."""
-        r = turned.read(a, body)
-        if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
-            if body < 0:
-                r[0] = 1.0
-        return r
 
-    @ti.func
-    def turn_of(a: ti.template(), da: ti.template(), body):
-        """Return the small rotation of row `body` of [n, R] due to the tangent; 0 for the world."""
-        return jvp_turn(rotation_of(a, body), turned.read(da, body))
+@ti.func
+def add_to_row(a: ti.template(), body, r):
+    """Add to the row of a body; ignore the world."""
+    if body >= 0:
+        add(a, body * a.width, r)
 
-    @ti.func
-    def add_twist(a: ti.template(), body, v, w):
-        """Add to row `body` of [n, D]; ignore the world."""
-        linear.add(a, body, v)
-        angular.add(a, body, w)
 
-    @ti.func
-    def add_turn_of(a: ti.template(), q: ti.template(), body, adj_theta):
-        """Add the adjoint of a small rotation of row `body` of q [n, R] to that of the row; ignore the world."""
-        turned.add(a, body, adj_turn(rotation_of(q, body), adj_theta))
+@ti.func
+def orientation_of(q: ti.template(), body):
+    """Return the row of a body of q [n, R]; the identity for the world."""
+    r = row_of(q, body)
+    if ti.static(q.width == 4):  # noqa: SIM102 - decided when compiling
+        if body < 0:
+            r[0] = 1.0
+    return r
 
-    return SimpleNamespace(
-        vec=vec, spin=spin, rotation=rotation, spins=spins, rotations=rotations,
-        vec_at=vecs.read, spin_at=all_spins.read, rotation_at=all_rotations.read, put_vec=vecs.put,
-        put_spin=all_spins.put, put_rotation=all_rotations.put, add_vec=vecs.add, add_spin=all_spins.add,
-        vec_of=vec_of.read, spin_of=spin_of.read, rotation_of=rotation_of, add_vec_of=vec_of.add,
-        add_spin_of=spin_of.add, linear=linear.read, angular=angular.read, add_twist=add_twist,
-        drotation_of=turned.read, turn_of=turn_of, add_rotation_of=turned.add, add_turn_of=add_turn_of,
-    )  # fmt: skip
+
+@ti.func
+def turn_of(q: ti.template(), dq: ti.template(), body):
+    """Return the small rotation of a body due to the tangent of q; 0 for the world."""
+    return jvp_turn(orientation_of(q, body), row_of(dq, body))
+
+
+@ti.func
+def add_turn_of(adj_q: ti.template(), q: ti.template(), body, adj_theta):
+    """Add the adjoint of a small rotation of a body to that of its row of q; ignore the world."""
+    add_to_row(adj_q, body, adj_turn(orientation_of(q, body), adj_theta))
+
+
+@ti.func
+def half_of(a: ti.template(), k, second):
+    """Return the first or the second half of row k."""
+    n = ti.static(a.width // 2)
+    return read(a, (2 * k + second) * n, n)
+
+
+@ti.func
+def frame_of(a: ti.template(), c):
+    """Return n, r_a and r_b of candidate c, or their adjoints or tangents."""
+    n = ti.static(a.width // 3)
+    at = 3 * n * c
+    return read(a, at, n), read(a, at + n, n), read(a, at + 2 * n, n)
+
+
+@ti.func
+def put_frame(a: ti.template(), c, n, r_a, r_b):
+    at = c * a.width
+    put(a, at, n)
+    put(a, at + n.n, r_a)
+    put(a, at + 2 * n.n, r_b)

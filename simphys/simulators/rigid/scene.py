@@ -104,11 +104,11 @@ def build_fields(config: Any) -> Fields:
     waves = getattr(config.control, "waves", 0)
     dim, n = len(bodies[0].position), len(bodies)
     spins = 1 if dim == 2 else 3
-    masses = [mass_and_inertia(body) for body in bodies]
+    masses, width = [mass_and_inertia(body) for body in bodies], 6 if _has_tensors(config) else spins
     motors = [joint.motor for joint in joints if joint.motor is not None]
     params = {
         "mass": np.array([mass for mass, _ in masses]),
-        "inertia": np.array([_widened(inertia, config) for _, inertia in masses]),
+        "inertia": np.array([np.append(each, [0.0] * (width - len(each))) for _, each in masses]),
         "gravity": np.array(environment.gravity or [0.0] * dim, float),
         "friction": np.array([body.friction for body in bodies]),
         "restitution": np.array([body.restitution for body in bodies]),
@@ -142,11 +142,6 @@ def build_fields(config: Any) -> Fields:
         channels=channels or None,
         markers=RigidMarkers(n, dim, conservative=config.simulator.law == "impulse"),
     )
-
-
-def _widened(inertia: Array, config: Any) -> Array:
-    """Return an inertia as a full tensor where all are."""
-    return np.append(inertia, [0.0] * 3) if _has_tensors(config) and len(inertia) == 3 else inertia
 
 
 def _gyrations(config: Any, masses: Sequence[tuple[float, Array]]) -> dict[str, Array]:

@@ -24,7 +24,7 @@ from .model import Params, RigidBodies, State
 from .motion.drift import Drift, FreeDrift
 from .motion.kick import Kick
 from .motion.sense import Centre, ControllerInputs, SenseBodies, SenseGoal
-from .solver.mobility import Mobility, TensorMobility
+from .solver.mobility import Mobility
 from .solver.solve import Solve
 from .solver.split_step import SplitStep
 
@@ -88,9 +88,7 @@ def solve_step(model: RigidBodies, params: Params, state: State, control: Tensor
     contact = find_contacts(model, x, q, twist)
     row, target, limit, bounce = list_rows(model, params, x, q, contact)
     poses = contact.active, row, q, contact.q_impact, contact.attitude
-    measure = TensorMobility if model.full_inertia else Mobility
-    mobility = measure.apply(model, *poses, params.mass, params.inertia)
-    rows = (row, target, limit, bounce, *mobility)
+    rows = (row, target, limit, bounce, *Mobility.apply(model, *poses, params.mass, params.inertia))
     new, shift, impulse = Solve.apply(
         model, contact.active, contact.first, *rows, contact.time, contact.fraction, twist, v, w
     )

@@ -24,8 +24,18 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
 from simphys.numerics.multilinear import adj_interpolate, interpolate, jvp_interpolate
 
-from . import sampling
-from .sampling import BLOCK, SPREAD, entry
+from .sampling import (
+    BLOCK,
+    SPREAD,
+    adj_corners_at,
+    adj_velocity_at,
+    corners_at,
+    entry,
+    find_departure,
+    line_start,
+    read_columns,
+    velocity_at,
+)
 
 
 @ti.func
@@ -79,7 +89,7 @@ def jvp_limit(value, f, dvalue, df):
 
 
 # fmt: off
-def correct_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int, parallel: bool) -> Any:
+def correct_loop(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> Any:
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     field_block, spread = ti.types.matrix(fields, BLOCK, real), SPREAD if parallel else 1
 
@@ -92,20 +102,20 @@ def correct_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int, parallel
         ti.loop_config(serialize=not parallel)
         for r in range(lines * spread):
             if r % spread == 0:
-                s, a = fn.read_steps(places), fn.read_frame(axes)
-                start, k0 = fn.line_start(r // spread, s)
+                s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+                start, k0 = line_start(r // spread, s)
                 for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
                     x0, found = block * BLOCK, field_block(0.0)
                     for lane in range(BLOCK):
-                        v = fn.velocity_at(u, size, k0 + x0 + lane, s)
-                        there, _, inside = fn.find_departure(start, x0 + lane, v, h, s, a)
-                        first, behind, inside_back = fn.find_departure(start, x0 + lane, v, -h, s, a)
+                        v = velocity_at(u, size, k0 + x0 + lane, s, staggered)
+                        there, _, inside = find_departure(start, x0 + lane, v, h, s, a)
+                        first, behind, inside_back = find_departure(start, x0 + lane, v, -h, s, a)
                         mask = correction_mask(inside, inside_back)
                         for n in ti.static(range(fields)):
                             j = n * size + k0 + x0 + lane
-                            back = interpolate(fn.corners_at(moved, entry(n, size, first), s), behind)
+                            back = interpolate(corners_at(moved, entry(n, size, first), s), behind)
                             value = add_correction(f[j], moved[j], back, mask)
-                            found[n, lane] = limit(value, fn.corners_at(f, entry(n, size, there), s))
+                            found[n, lane] = limit(value, corners_at(f, entry(n, size, there), s))
                     for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
                         for n in ti.static(range(fields)):
                             corrected[n * size + k0 + x0 + lane] = found[n, lane]
@@ -113,9 +123,9 @@ def correct_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int, parallel
     return correct
 
 
-def pull_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int) -> Any:
+def pull_loop(real: Any, dim: int, staggered: bool, fields: int) -> Any:
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    vec = fn.vec
+    vec = ti.types.vector(dim, real)
 
     @no_type_check
     @kernel
@@ -125,34 +135,34 @@ def pull_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int) -> Any:
     ):
         ti.loop_config(serialize=True)
         for line in range(lines):
-            s, a = fn.read_steps(places), fn.read_frame(axes)
-            start, k0 = fn.line_start(line, s)
+            s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+            start, k0 = line_start(line, s)
             for x in range(s[0, dim - 1]):
                 k = k0 + x
-                v = fn.velocity_at(u, size, k, s)
-                there, _, inside = fn.find_departure(start, x, v, h, s, a)
-                first, behind, inside_back = fn.find_departure(start, x, v, -h, s, a)
+                v = velocity_at(u, size, k, s, staggered)
+                there, _, inside = find_departure(start, x, v, h, s, a)
+                first, behind, inside_back = find_departure(start, x, v, -h, s, a)
                 mask = correction_mask(inside, inside_back)
                 total = vec(0.0)
                 for n in ti.static(range(fields)):
                     j = n * size + k
-                    near = fn.corners_at(moved, entry(n, size, first), s)
+                    near = corners_at(moved, entry(n, size, first), s)
                     back = interpolate(near, behind)
                     value = add_correction(f[j], moved[j], back, mask)
-                    adj_value, adj_there = adj_limit(value, fn.corners_at(f, entry(n, size, there), s), g[j])
-                    fn.adj_corners_at(adj_f, entry(n, size, there), s, adj_there)
+                    adj_value, adj_there = adj_limit(value, corners_at(f, entry(n, size, there), s), g[j])
+                    adj_corners_at(adj_f, entry(n, size, there), s, adj_there)
                     adj_f_j, adj_moved_j, adj_back = adj_add_correction(f[j], moved[j], back, mask, adj_value)
                     adj_f[j] = adj_f[j] + adj_f_j
                     adj_moved[j] = adj_moved[j] + adj_moved_j
                     adj_near, adj_behind = adj_interpolate(near, behind, adj_back)
-                    fn.adj_corners_at(adj_moved, entry(n, size, first), s, adj_near)
+                    adj_corners_at(adj_moved, entry(n, size, first), s, adj_near)
                     total += adj_behind
-                fn.adj_velocity_at(adj_u, size, k, s, h * total)
+                adj_velocity_at(adj_u, size, k, s, staggered, h * total)
 
     return adj_correct
 
 
-def push_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int, parallel: bool) -> Any:
+def push_loop(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> Any:
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     spread = SPREAD if parallel else 1
 
@@ -165,25 +175,25 @@ def push_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int, parallel: b
         ti.loop_config(serialize=not parallel)
         for r in range(lines * spread):
             if r % spread == 0:
-                s, a = fn.read_steps(places), fn.read_frame(axes)
-                start, k0 = fn.line_start(r // spread, s)
+                s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+                start, k0 = line_start(r // spread, s)
                 for x in range(s[0, dim - 1]):
                     k = k0 + x
-                    v = fn.velocity_at(u, size, k, s)
-                    there, _, inside = fn.find_departure(start, x, v, h, s, a)
-                    first, behind, inside_back = fn.find_departure(start, x, v, -h, s, a)
+                    v = velocity_at(u, size, k, s, staggered)
+                    there, _, inside = find_departure(start, x, v, h, s, a)
+                    first, behind, inside_back = find_departure(start, x, v, -h, s, a)
                     mask = correction_mask(inside, inside_back)
-                    dbehind = h * fn.velocity_at(du, size, k, s)  # a point moved to a side gets no correction
+                    dbehind = h * velocity_at(du, size, k, s, staggered)  # a point moved to a side gets no correction
                     for n in ti.static(range(fields)):
                         j, from_back, far = n * size + k, entry(n, size, first), entry(n, size, there)
-                        near = fn.corners_at(moved, from_back, s)
+                        near = corners_at(moved, from_back, s)
                         back = interpolate(near, behind)
                         value = add_correction(f[j], moved[j], back, mask)
-                        dnear = fn.corners_at(dmoved, from_back, s)
+                        dnear = corners_at(dmoved, from_back, s)
                         dback = jvp_interpolate(near, behind, dnear, dbehind)
                         dvalue = jvp_add_correction(f[j], moved[j], back, mask, df[j], dmoved[j], dback)
                         dcorrected[j] = jvp_limit(
-                            value, fn.corners_at(f, far, s), dvalue, fn.corners_at(df, far, s)
+                            value, corners_at(f, far, s), dvalue, corners_at(df, far, s)
                         )
 
     return jvp_correct
@@ -193,7 +203,7 @@ def push_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int, parallel: b
 @functools.cache
 def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> SimpleNamespace:
     """Loops over points, like those of sampling.py; `moved` is s."""
-    of = real, dim, sampling.functions(real, dim, staggered), fields
+    of = real, dim, staggered, fields
     return SimpleNamespace(
         correct=correct_loop(*of, parallel), adj_correct=pull_loop(*of), jvp_correct=push_loop(*of, parallel)
     )

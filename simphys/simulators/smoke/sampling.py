@@ -40,131 +40,95 @@ def store(places: ti.template(), lane, place):
     places[lane] = place
 
 
-def departures(real: Any, dim: int) -> SimpleNamespace:
-    """Return functions that read the layout of points, and find the departure point of one."""
-    vec, ivec = ti.types.vector(dim, real), ti.types.vector(dim, ti.i32)
-    steps, frame = ti.types.matrix(4, dim, ti.i32), ti.types.matrix(5, dim, real)
+@ti.func
+def read_columns(numbers: ti.template(), rows: ti.template(), dim: ti.template()):
+    """Read a matrix from an array of columns: of places, rows are counts, strides, up, back; of axes, see `Axis`."""
+    columns = [[numbers[rows * d + n] for d in ti.static(range(dim))] for n in ti.static(range(rows))]
+    return ti.Matrix(columns)
 
-    @ti.func
-    def read_steps(places: ti.template()):
-        """Read a matrix with rows: number of values, strides, up, back."""
-        found = steps(0)
-        for d in ti.static(range(dim)):
-            for n in ti.static(range(4)):
-                found[n, d] = places[4 * d + n]
-        return found
 
-    @ti.func
-    def read_frame(axes: ti.template()):
-        """Read a matrix whose rows are the fields of `Axis`."""
-        found = frame(0.0)
-        for d in ti.static(range(dim)):
-            for n in ti.static(range(5)):
-                found[n, d] = axes[5 * d + n]
-        return found
+@ti.func
+def line_start(line, s):
+    """Return the index of the first point of a line along the last axis, and its position in memory."""
+    index, k = ti.Vector.zero(int, s.m), 1
+    if ti.static(s.m == 2):
+        index[0] = line
+        k += (line + 1) * s[1, 0]
+    else:
+        index[0], index[1] = line // s[0, 1], line % s[0, 1]
+        k += (index[0] + 1) * s[1, 0] + (index[1] + 1) * s[1, 1]
+    return index, k
 
-    @ti.func
-    def line_start(line, s):
-        """Return the index of the first point of a line along the last axis, and its position in memory."""
-        index, k = ivec(0), 1
-        if ti.static(dim == 2):
-            index[0] = line
-            k += (line + 1) * s[1, 0]
+
+@ti.func
+def find_departure(line, x, v, h, s, a):
+    """Return, for point x of a line, the first corner at its departure point, the offset from it, and the mask.
+
+    The mask is 1 along axes on which the offset depends on v, 0 where the point was moved to a side.
+    """
+    first, r, inside = 0, ti.Vector.zero(float, v.n), ti.Vector.zero(float, v.n)
+    for d in ti.static(range(v.n)):
+        i = x if ti.static(d == v.n - 1) else line[d]
+        below, behind, is_inside = locate(i - h * v[d], a[0, d], a[1, d], a[2, d], a[3, d], a[4, d])
+        first += (below + 1) * s[1, d]
+        r[d] = behind
+        inside[d] = is_inside
+    return first, r, inside
+
+
+@ti.func
+def velocity_at(u: ti.template(), size, k, s, staggered: ti.template()):
+    """Return the velocity at a point, which has the index k in extended arrays of `size` entries."""
+    v = ti.Vector.zero(float, s.m)
+    for d in ti.static(range(s.m)):
+        j = d * size + k
+        if ti.static(staggered):
+            v[d] = 0.25 * (u[j] + u[j + s[2, d]] + u[j + s[3, d]] + u[j + s[2, d] + s[3, d]])
         else:
-            index[0], index[1] = line // s[0, 1], line % s[0, 1]
-            k += (index[0] + 1) * s[1, 0] + (index[1] + 1) * s[1, 1]
-        return index, k
-
-    @ti.func
-    def find_departure(line, x, v, h, s, a):
-        """Return, for point x of a line, the first corner at its departure point, the offset from it, and the mask.
-
-        The mask is 1 along axes on which the offset depends on v, 0 where the point was moved to a side.
-        """
-        first, r, inside = 0, vec(0.0), vec(0.0)
-        for d in ti.static(range(dim)):
-            i = x if ti.static(d == dim - 1) else line[d]
-            below, behind, is_inside = locate(i - h * v[d], a[0, d], a[1, d], a[2, d], a[3, d], a[4, d])
-            first += (below + 1) * s[1, d]
-            r[d] = behind
-            inside[d] = is_inside
-        return first, r, inside
-
-    return SimpleNamespace(
-        read_steps=read_steps, read_frame=read_frame, line_start=line_start, find_departure=find_departure
-    )
+            v[d] = u[j]
+    return v
 
 
-def velocities(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
-    """Return functions that read the velocity at a point, and add to its adjoint."""
-    vec = ti.types.vector(dim, real)
-
-    @ti.func
-    def velocity_at(u: ti.template(), size, k, s):
-        """Return the velocity at a point."""
-        v = vec(0.0)
-        for d in ti.static(range(dim)):
-            j = d * size + k
-            if ti.static(staggered):
-                v[d] = 0.25 * (u[j] + u[j + s[2, d]] + u[j + s[3, d]] + u[j + s[2, d] + s[3, d]])
-            else:
-                v[d] = u[j]
-        return v
-
-    @ti.func
-    def adj_velocity_at(adj_u: ti.template(), size, k, s, g):
-        for d in ti.static(range(dim)):
-            j = d * size + k
-            if ti.static(staggered):
-                adj_u[j] = adj_u[j] + 0.25 * g[d]
-                adj_u[j + s[2, d]] = adj_u[j + s[2, d]] + 0.25 * g[d]
-                adj_u[j + s[3, d]] = adj_u[j + s[3, d]] + 0.25 * g[d]
-                adj_u[j + s[2, d] + s[3, d]] = adj_u[j + s[2, d] + s[3, d]] + 0.25 * g[d]
-            else:
-                adj_u[j] = adj_u[j] + g[d]
-
-    return SimpleNamespace(velocity_at=velocity_at, adj_velocity_at=adj_velocity_at)
+@ti.func
+def adj_velocity_at(adj_u: ti.template(), size, k, s, staggered: ti.template(), g):
+    for d in ti.static(range(s.m)):
+        j = d * size + k
+        if ti.static(staggered):
+            adj_u[j] = adj_u[j] + 0.25 * g[d]
+            adj_u[j + s[2, d]] = adj_u[j + s[2, d]] + 0.25 * g[d]
+            adj_u[j + s[3, d]] = adj_u[j + s[3, d]] + 0.25 * g[d]
+            adj_u[j + s[2, d] + s[3, d]] = adj_u[j + s[2, d] + s[3, d]] + 0.25 * g[d]
+        else:
+            adj_u[j] = adj_u[j] + g[d]
 
 
-def corner_values(real: Any, dim: int) -> SimpleNamespace:
-    """Return functions that read a field at the corners around a departure point, and add to its adjoint."""
-    count = 2**dim
-    corners = ti.types.vector(count, real)
-
-    @ti.func
-    def corner_step(c: ti.template(), s):
-        step = 0
-        for d in ti.static(range(dim)):
-            if ti.static(c >> d & 1):
-                step += s[1, d]
-        return step
-
-    @ti.func
-    def corners_at(f: ti.template(), first, s):
-        found = corners(0.0)
-        for c in ti.static(range(count)):
-            found[c] = f[first + corner_step(c, s)]
-        return found
-
-    @ti.func
-    def adj_corners_at(adj_f: ti.template(), first, s, g):
-        for c in ti.static(range(count)):
-            j = first + corner_step(c, s)
-            adj_f[j] = adj_f[j] + g[c]
-
-    return SimpleNamespace(corners_at=corners_at, adj_corners_at=adj_corners_at)
+@ti.func
+def corner_step(c: ti.template(), s):
+    step = 0
+    for d in ti.static(range(s.m)):
+        if ti.static(c >> d & 1):
+            step += s[1, d]
+    return step
 
 
-@functools.cache
-def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
-    """The element functions in `dim` dimensions. `k` is the index of a point in extended arrays of `size` entries."""
-    parts = departures(real, dim), velocities(real, dim, staggered), corner_values(real, dim)
-    types = {"vec": ti.types.vector(dim, real), "corners": ti.types.vector(2**dim, real)}
-    return SimpleNamespace(**types, **{name: part for each in parts for name, part in vars(each).items()})
+@ti.func
+def corners_at(f: ti.template(), first, s):
+    """Return the values of a field at the corners around a departure point."""
+    found = ti.Vector.zero(float, 2**s.m)
+    for c in ti.static(range(2**s.m)):
+        found[c] = f[first + corner_step(c, s)]
+    return found
+
+
+@ti.func
+def adj_corners_at(adj_f: ti.template(), first, s, g):
+    for c in ti.static(range(g.n)):
+        j = first + corner_step(c, s)
+        adj_f[j] = adj_f[j] + g[c]
 
 
 # fmt: off
-def sample_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int, parallel: bool) -> Any:
+def sample_loop(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> Any:
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     field_block, spread = ti.types.matrix(fields, BLOCK, real), SPREAD if parallel else 1
 
@@ -176,15 +140,15 @@ def sample_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int, parallel:
         ti.loop_config(serialize=not parallel)
         for r in range(lines * spread):
             if r % spread == 0:
-                s, a = fn.read_steps(places), fn.read_frame(axes)
-                start, k0 = fn.line_start(r // spread, s)
+                s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+                start, k0 = line_start(r // spread, s)
                 for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
                     x0, found = block * BLOCK, field_block(0.0)
                     for lane in range(BLOCK):
-                        v = fn.velocity_at(u, size, k0 + x0 + lane, s)
-                        first, behind, _ = fn.find_departure(start, x0 + lane, v, h, s, a)
+                        v = velocity_at(u, size, k0 + x0 + lane, s, staggered)
+                        first, behind, _ = find_departure(start, x0 + lane, v, h, s, a)
                         for n in ti.static(range(fields)):
-                            found[n, lane] = interpolate(fn.corners_at(f, entry(n, size, first), s), behind)
+                            found[n, lane] = interpolate(corners_at(f, entry(n, size, first), s), behind)
                     for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
                         for n in ti.static(range(fields)):
                             moved[n * size + k0 + x0 + lane] = found[n, lane]
@@ -192,9 +156,10 @@ def sample_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int, parallel:
     return sample
 
 
-def pull_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int) -> Any:
+def pull_loop(real: Any, dim: int, staggered: bool, fields: int) -> Any:
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    vec, corners, axis_block = fn.vec, fn.corners, ti.types.matrix(dim, BLOCK, real)
+    vec, corners = ti.types.vector(dim, real), ti.types.vector(2**dim, real)
+    axis_block = ti.types.matrix(dim, BLOCK, real)
     point_block = ti.types.vector(BLOCK, ti.i32)
 
     @no_type_check
@@ -205,16 +170,17 @@ def pull_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int) -> Any:
     ):
         ti.loop_config(serialize=True)
         for line in range(lines):
-            s, a = fn.read_steps(places), fn.read_frame(axes)
-            start, k0 = fn.line_start(line, s)
+            s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+            start, k0 = line_start(line, s)
             for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
                 x0, firsts, behinds, adj_v = block * BLOCK, point_block(0), axis_block(0.0), axis_block(0.0)
                 for lane in range(BLOCK):
                     k = k0 + x0 + lane
-                    first, behind, inside = fn.find_departure(start, x0 + lane, fn.velocity_at(u, size, k, s), h, s, a)
+                    v = velocity_at(u, size, k, s, staggered)
+                    first, behind, inside = find_departure(start, x0 + lane, v, h, s, a)
                     total = vec(0.0)
                     for n in ti.static(range(fields)):
-                        total += g[n * size + k] * slopes(fn.corners_at(f, entry(n, size, first), s), behind)
+                        total += g[n * size + k] * slopes(corners_at(f, entry(n, size, first), s), behind)
                     store(firsts, lane, first)
                     for d in ti.static(range(dim)):
                         behinds[d, lane] = behind[d]
@@ -227,13 +193,13 @@ def pull_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int) -> Any:
                         gv[d] = adj_v[d, lane]
                     for n in ti.static(range(fields)):
                         adj_there = adj_corners(corners(0.0), behind, g[n * size + k])
-                        fn.adj_corners_at(adj_f, entry(n, size, firsts[lane]), s, adj_there)
-                    fn.adj_velocity_at(adj_u, size, k, s, gv)
+                        adj_corners_at(adj_f, entry(n, size, firsts[lane]), s, adj_there)
+                    adj_velocity_at(adj_u, size, k, s, staggered, gv)
 
     return adj_sample
 
 
-def push_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int, parallel: bool) -> Any:
+def push_loop(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> Any:
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     spread = SPREAD if parallel else 1
 
@@ -246,16 +212,16 @@ def push_loop(real: Any, dim: int, fn: SimpleNamespace, fields: int, parallel: b
         ti.loop_config(serialize=not parallel)
         for r in range(lines * spread):
             if r % spread == 0:
-                s, a = fn.read_steps(places), fn.read_frame(axes)
-                start, k0 = fn.line_start(r // spread, s)
+                s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+                start, k0 = line_start(r // spread, s)
                 for x in range(s[0, dim - 1]):
                     k = k0 + x
-                    first, behind, inside = fn.find_departure(start, x, fn.velocity_at(u, size, k, s), h, s, a)
-                    dbehind = -h * inside * fn.velocity_at(du, size, k, s)
+                    first, behind, inside = find_departure(start, x, velocity_at(u, size, k, s, staggered), h, s, a)
+                    dbehind = -h * inside * velocity_at(du, size, k, s, staggered)
                     for n in ti.static(range(fields)):
                         j = entry(n, size, first)
-                        df_j = fn.corners_at(df, j, s)
-                        dmoved[n * size + k] = jvp_interpolate(fn.corners_at(f, j, s), behind, df_j, dbehind)
+                        df_j = corners_at(df, j, s)
+                        dmoved[n * size + k] = jvp_interpolate(corners_at(f, j, s), behind, df_j, dbehind)
 
     return jvp_sample
 # fmt: on
@@ -268,7 +234,7 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
     A loop that stores to an array is not vectorized, so blocks of a line are computed into local vectors first. Lines
     of extended arrays are long enough for whole blocks.
     """
-    of = real, dim, functions(real, dim, staggered), fields
+    of = real, dim, staggered, fields
     return SimpleNamespace(
         sample=sample_loop(*of, parallel), adj_sample=pull_loop(*of), jvp_sample=push_loop(*of, parallel)
     )

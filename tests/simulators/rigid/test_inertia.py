@@ -22,7 +22,7 @@ from simphys.simulators.rigid.checks import check_params
 from simphys.simulators.rigid.motion.drift import Drift, FreeDrift
 from simphys.simulators.rigid.motion.kick import Kick
 from simphys.simulators.rigid.pseudo_inertia import as_matrix, find_gyration, find_inertia, second_moments
-from simphys.simulators.rigid.solver.mobility import TensorMobility
+from simphys.simulators.rigid.solver.mobility import Mobility
 from simphys.simulators.rigid.stability import step_limits
 
 from ...helpers.rounding import assert_equal_but_for_rounding
@@ -52,7 +52,7 @@ def mobility_inputs(model: RigidBodies) -> list[Tensor]:
 def test_mobility_with_full_tensors_has_right_derivatives() -> None:
     model = replace(make_model(3), full_inertia=True)
     gradcheck(
-        lambda *x: TensorMobility.apply(model, contact_states(model), *x),
+        lambda *x: Mobility.apply(model, contact_states(model), *x),
         mobility_inputs(model),
         tolerance=1e-8,
         mode="projected",

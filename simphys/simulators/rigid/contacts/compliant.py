@@ -38,7 +38,7 @@ from simphys.numerics.element import element
 from simphys.numerics.rotation import adj_cross, cross, moment
 from simphys.substep import collect, per_element
 
-from ..twist import angular, join, linear
+from ..twist import angular, join, linear, part
 
 
 @ti.func
@@ -83,18 +83,8 @@ def jvp_force(p, n, u, law, v_s, dp, dn, du, dlaw):
 def arms(gap, frame):
     """Return n, a_a and a_b."""
     dim = ti.static(frame.n // 3)
-    n = ti.Vector([frame[c] for c in ti.static(range(dim))])
-    r_a = ti.Vector([frame[dim + c] for c in ti.static(range(dim))])
-    r_b = ti.Vector([frame[2 * dim + c] for c in ti.static(range(dim))])
-    return n, r_a - gap / 2 * n, r_b + gap / 2 * n
-
-
-@ti.func
-def join_frame(n, a, b):
-    if ti.static(n.n == 2):
-        return ti.Vector([n[0], n[1], a[0], a[1], b[0], b[1]])
-    else:
-        return ti.Vector([n[0], n[1], n[2], a[0], a[1], a[2], b[0], b[1], b[2]])
+    n = part(frame, 0, dim)
+    return n, part(frame, dim, dim) - gap / 2 * n, part(frame, 2 * dim, dim) + gap / 2 * n
 
 
 @element
@@ -115,7 +105,7 @@ def adj_compliant_contact(v_s, gap, frame, v_a, v_b, w_a, w_b, k, c, mu_a, mu_b,
     g_p, g_n, g_u, g_mu, g_k, g_c = adj_force(-gap, n, u, mu, k, c, v_s, g)
     g_a, g_b = adj_cross(h_a, F) + adj_cross(w_a, g_u), -adj_cross(h_b, F) - adj_cross(w_b, g_u)
     half, g_share = (g_b - g_a) / 2, share * g_mu
-    adj_gap, adj_frame = n.dot(half) - g_p, join_frame(g_n + gap * half, g_a, g_b)
+    adj_gap, adj_frame = n.dot(half) - g_p, join(g_n + gap * half, join(g_a, g_b))
     return adj_gap, adj_frame, g_u, -g_u, moment(a_a, g_u), -moment(a_b, g_u), g_k, g_c, g_share, g_share
 
 

@@ -21,16 +21,12 @@ the bound.
 Source: Stewart and Trinkle 1996, An Implicit Time-Stepping Scheme for Rigid Body Dynamics.
 """
 
-import functools
-from types import SimpleNamespace
-from typing import Any
-
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
-from simphys.substep import Fields, routine
+from simphys.substep import Fields, Functions, routine
 
-from .. import rows
 from ..arrays import SETTING
+from ..rows import add, frame_of, put, read
 from . import basis
 from .islands import NONE, REST
 
@@ -54,122 +50,95 @@ def add_pair_mean(values: ti.template(), c, change, model: ti.template()):
     values[a] = values[a] + share
 
 
-def frames(real: Any, dim: int) -> SimpleNamespace:
-    """Return functions that read a frame, and write the directions of the rows of a contact."""
-    at = rows.functions(real, dim)
-    W = dim + 2 * at.spins
-
-    @ti.func
-    def read_frame(a: ti.template(), c):
-        """Return n, r_a and r_b, or their adjoints or tangents."""
-        start = c * 3 * dim
-        return at.vec_at(a, start), at.vec_at(a, start + dim), at.vec_at(a, start + 2 * dim)
-
-    @ti.func
-    def put_directions(a: ti.template(), c, T):
-        for j, e in ti.static(ti.ndrange(dim, dim)):
-            a[(c * dim + j) * W + e] = T[j, e]
-
-    return SimpleNamespace(read_frame=read_frame, put_directions=put_directions)
+@ti.func
+def put_directions(a: ti.template(), c, T):
+    """Write the directions of the rows of a contact."""
+    for j, e in ti.static(ti.ndrange(T.n, T.n)):
+        a[(c * T.n + j) * a.width + e] = T[j, e]
 
 
-def forward_and_tangent(real: Any, dim: int) -> SimpleNamespace:
-    """Return `contact_rows` and its tangent, see rows.py; in `bodies`, those of candidates follow after NJ rows."""
-    at, table = rows.functions(real, dim), frames(real, dim)
-    spins = at.spins
-    W = dim + 2 * spins
-
-    @ti.func
-    def contact_rows(model: ti.template(), x: ti.template()):
-        """Write the rows of active contacts; those of all others are left unchanged."""
-        for c in range(model.contacts):
-            if x.active[c] > NONE:
-                n, r_a, r_b = table.read_frame(x.frame, c)
-                table.put_directions(x.contact_row, c, basis.basis(n))
-                for j in range(dim):
-                    r = (c * dim + j) * W
-                    direction = at.vec_at(x.contact_row, r)
-                    at.put_spin(x.contact_row, r + dim, rotation.moment(r_a, direction))
-                    at.put_spin(x.contact_row, r + dim + spins, rotation.moment(r_b, direction))
-                    x.contact_target[c * dim + j] = 0.0
-                if x.active[c] == REST:
-                    x.contact_target[c * dim] = ti.min(-x.gap[c] / model.dt, model.rest_speed)
-                x.limit[c] = pair_mean(x.friction, c, model)
-                x.bounce[c] = pair_mean(x.restitution, c, model)
-
-    @ti.func
-    def jvp_contact_rows(model: ti.template(), x: ti.template(), dx: ti.template()):
-        """Write the tangents of the rows of active contacts."""
-        for c in range(model.contacts):
-            if x.active[c] > NONE:
-                n, r_a, r_b = table.read_frame(x.frame, c)
-                dn, dr_a, dr_b = table.read_frame(dx.frame, c)
-                table.put_directions(dx.contact_row, c, basis.jvp_basis(n, dn))
-                for j in range(dim):
-                    r = (c * dim + j) * W
-                    direction, dl = at.vec_at(x.contact_row, r), at.vec_at(dx.contact_row, r)
-                    dm_a = rotation.moment(dr_a, direction) + rotation.moment(r_a, dl)
-                    dm_b = rotation.moment(dr_b, direction) + rotation.moment(r_b, dl)
-                    at.put_spin(dx.contact_row, r + dim, dm_a)
-                    at.put_spin(dx.contact_row, r + dim + spins, dm_b)
-                    dx.contact_target[c * dim + j] = 0.0
-                if x.active[c] == REST and -x.gap[c] / model.dt < model.rest_speed:
-                    dx.contact_target[c * dim] = -dx.gap[c] / model.dt
-                dx.limit[c] = pair_mean(dx.friction, c, model)
-                dx.bounce[c] = pair_mean(dx.restitution, c, model)
-
-    return SimpleNamespace(forward=contact_rows, tangent=jvp_contact_rows)
+@ti.func
+def contact_rows(model: ti.template(), x: ti.template()):
+    """Write the rows of active contacts; those of all others are left unchanged."""
+    dim, W = ti.static(model.dim, x.contact_row.width)
+    spins = ti.static(model.freedoms - dim)
+    for c in range(model.contacts):
+        if x.active[c] > NONE:
+            n, r_a, r_b = frame_of(x.frame, c)
+            put_directions(x.contact_row, c, basis.basis(n))
+            for j in range(dim):
+                r = (c * dim + j) * W
+                direction = read(x.contact_row, r, dim)
+                put(x.contact_row, r + dim, rotation.moment(r_a, direction))
+                put(x.contact_row, r + dim + spins, rotation.moment(r_b, direction))
+                x.contact_target[c * dim + j] = 0.0
+            if x.active[c] == REST:
+                x.contact_target[c * dim] = ti.min(-x.gap[c] / model.dt, model.rest_speed)
+            x.limit[c] = pair_mean(x.friction, c, model)
+            x.bounce[c] = pair_mean(x.restitution, c, model)
 
 
-def adjoint(real: Any, dim: int) -> Any:
-    """Return the adjoint of `contact_rows`."""
-    at, table = rows.functions(real, dim), frames(real, dim)
-    vec, mat, spins = at.vec, ti.types.matrix(dim, dim, real), at.spins
-    W = dim + 2 * spins
-
-    @ti.func
-    def adj_contact_rows(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-        """Add to the adjoints of the inputs; adj_row is overwritten."""
-        for c in range(model.contacts):
-            if x.active[c] > NONE:
-                n, r_a, r_b = table.read_frame(x.frame, c)
-                add_pair_mean(adj_x.friction, c, adj_x.limit[c], model)
-                add_pair_mean(adj_x.restitution, c, adj_x.bounce[c], model)
-                if x.active[c] == REST and -x.gap[c] / model.dt < model.rest_speed:
-                    adj_x.gap[c] = adj_x.gap[c] - adj_x.contact_target[c * dim] / model.dt
-                adj_r_a, adj_r_b, G = vec(0.0), vec(0.0), mat(0.0)
-                for j in range(dim):
-                    r = (c * dim + j) * W
-                    direction = at.vec_at(x.contact_row, r)
-                    adj_m_a = at.spin_at(adj_x.contact_row, r + dim)
-                    adj_m_b = at.spin_at(adj_x.contact_row, r + dim + spins)
-                    adj_r_a += rotation.adj_cross(adj_m_a, direction)
-                    adj_r_b += rotation.adj_cross(adj_m_b, direction)
-                    at.add_vec(adj_x.contact_row, r, rotation.cross(adj_m_a, r_a) + rotation.cross(adj_m_b, r_b))
-                for j, e in ti.static(ti.ndrange(dim, dim)):
-                    G[j, e] = adj_x.contact_row[(c * dim + j) * W + e]
-                at.add_vec(adj_x.frame, c * 3 * dim, basis.adj_basis(n, G))
-                at.add_vec(adj_x.frame, c * 3 * dim + dim, adj_r_a)
-                at.add_vec(adj_x.frame, c * 3 * dim + 2 * dim, adj_r_b)
-
-    return adj_contact_rows
+@ti.func
+def jvp_contact_rows(model: ti.template(), x: ti.template(), dx: ti.template()):
+    """Write the tangents of the rows of active contacts."""
+    dim, W = ti.static(model.dim, x.contact_row.width)
+    spins = ti.static(model.freedoms - dim)
+    for c in range(model.contacts):
+        if x.active[c] > NONE:
+            n, r_a, r_b = frame_of(x.frame, c)
+            dn, dr_a, dr_b = frame_of(dx.frame, c)
+            put_directions(dx.contact_row, c, basis.jvp_basis(n, dn))
+            for j in range(dim):
+                r = (c * dim + j) * W
+                direction, dl = read(x.contact_row, r, dim), read(dx.contact_row, r, dim)
+                dm_a = rotation.moment(dr_a, direction) + rotation.moment(r_a, dl)
+                dm_b = rotation.moment(dr_b, direction) + rotation.moment(r_b, dl)
+                put(dx.contact_row, r + dim, dm_a)
+                put(dx.contact_row, r + dim + spins, dm_b)
+                dx.contact_target[c * dim + j] = 0.0
+            if x.active[c] == REST and -x.gap[c] / model.dt < model.rest_speed:
+                dx.contact_target[c * dim] = -dx.gap[c] / model.dt
+            dx.limit[c] = pair_mean(dx.friction, c, model)
+            dx.bounce[c] = pair_mean(dx.restitution, c, model)
 
 
-@functools.cache
-def loops(real: Any, dim: int) -> SimpleNamespace:
-    """Return `contact_rows`, its adjoint and its tangent."""
-    return SimpleNamespace(adjoint=adjoint(real, dim), **vars(forward_and_tangent(real, dim)))
+@ti.func
+def adj_contact_rows(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+    """Add to the adjoints of the inputs; adj_row is overwritten."""
+    dim, W = ti.static(model.dim, x.contact_row.width)
+    spins = ti.static(model.freedoms - dim)
+    for c in range(model.contacts):
+        if x.active[c] > NONE:
+            n, r_a, r_b = frame_of(x.frame, c)
+            add_pair_mean(adj_x.friction, c, adj_x.limit[c], model)
+            add_pair_mean(adj_x.restitution, c, adj_x.bounce[c], model)
+            if x.active[c] == REST and -x.gap[c] / model.dt < model.rest_speed:
+                adj_x.gap[c] = adj_x.gap[c] - adj_x.contact_target[c * dim] / model.dt
+            adj_r_a, adj_r_b, G = 0.0 * n, 0.0 * n, 0.0 * basis.basis(n)
+            for j in range(dim):
+                r = (c * dim + j) * W
+                direction = read(x.contact_row, r, dim)
+                adj_m_a = read(adj_x.contact_row, r + dim, spins)
+                adj_m_b = read(adj_x.contact_row, r + dim + spins, spins)
+                adj_r_a += rotation.adj_cross(adj_m_a, direction)
+                adj_r_b += rotation.adj_cross(adj_m_b, direction)
+                add(adj_x.contact_row, r, rotation.cross(adj_m_a, r_a) + rotation.cross(adj_m_b, r_b))
+            for j, e in ti.static(ti.ndrange(dim, dim)):
+                G[j, e] = adj_x.contact_row[(c * dim + j) * W + e]
+            add(adj_x.frame, c * 3 * dim, basis.adj_basis(n, G))
+            add(adj_x.frame, c * 3 * dim + dim, adj_r_a)
+            add(adj_x.frame, c * 3 * dim + 2 * dim, adj_r_b)
 
 
 ContactRows = routine(
     "ContactRows",
-    loops,
+    Functions(contact_rows, adj_contact_rows, jvp_contact_rows),
     Fields(
         given=("active", "gap", "frame", "friction", "restitution"),
         results=("contact_row", "contact_target", "limit", "bounce"),
         choices=("active",),
     ),
     SETTING,
-    of_model=("row_bodies", "joint_rows", "contacts", "dt", "rest_speed"),
+    of_model=("row_bodies", "joint_rows", "contacts", "dt", "rest_speed", "dim", "freedoms"),
 )
 """Rows [dim M, W], targets [dim M], limits [M] and bounces [M]; `active` [M] is the state of each contact."""

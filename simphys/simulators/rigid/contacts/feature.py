@@ -20,11 +20,12 @@ The kind of a pair determines its features:
 An outward normal at a corner or an edge of a box lies in the cone of its sides, sigma (R^T n) >= 0.
 """
 
-import functools
-from types import SimpleNamespace
 from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.rotation import matrix
+
+from ..rows import read
 
 PLANE, BOX, CORNER, ROUND, EDGES = range(5)
 CONE = 0.05
@@ -45,20 +46,29 @@ def outward_components(f, n):
     return f.sigma * (f.R.transpose() @ n)
 
 
-@functools.cache
-def functions(real: Any, dim: int) -> SimpleNamespace:
-    """Return the element functions in `dim` dimensions."""
-    vec, mat = ti.types.vector(dim, real), ti.types.matrix(dim, dim, real)
-    spin = ti.types.vector(1 if dim == 2 else 3, real)
-    Feature = ti.types.struct(R=mat, o=vec, h=vec, sigma=vec, rho=real, middle=vec, half=vec)
+def _feature(real: Any, dim: int) -> Any:
+    """Make the type of a feature that is rotated by R."""
+    vec = ti.types.vector(dim, real)
+    return ti.types.struct(R=ti.types.matrix(dim, dim, real), o=vec, h=vec, sigma=vec, rho=real, middle=vec, half=vec)
 
-    @ti.func
-    def read(constants: ti.template(), at, R):
-        """Read the feature whose numbers begin at an index, for a body rotated by R."""
-        o = vec([constants[at + j] for j in ti.static(range(dim))])
-        h = vec([constants[at + dim + j] for j in ti.static(range(dim))])
-        sigma = vec([constants[at + 2 * dim + j] for j in ti.static(range(dim))])
-        middle, half = R @ (o + sigma * h), R @ ((1 - ti.abs(sigma)) * h)
-        return Feature(R=R, o=o, h=h, sigma=sigma, rho=constants[at + 3 * dim], middle=middle, half=half)
 
-    return SimpleNamespace(vec=vec, spin=spin, Feature=Feature, read=read)
+FEATURES = {is_single: {dim: _feature(real, dim) for dim in (2, 3)} for is_single, real in enumerate((ti.f64, ti.f32))}
+"""Types of features, by precision and dimensions of space."""
+
+
+@ti.func
+def read_features(c, model: ti.template(), q_a, q_b):
+    """Read both features of a candidate, for the orientations of its bodies."""
+    return read_feature(2 * c, model, matrix(q_a)), read_feature(2 * c + 1, model, matrix(q_b))
+
+
+@ti.func
+def read_feature(k, model: ti.template(), R):
+    """Read one of the features of all candidates, for a body rotated by R."""
+    dim = ti.static(model.dim)
+    constants = ti.static(model.candidates.constants)
+    at = k * (3 * dim + 1)
+    o, h, sigma = read(constants, at, dim), read(constants, at + dim, dim), read(constants, at + 2 * dim, dim)
+    middle, half = R @ (o + sigma * h), R @ ((1 - ti.abs(sigma)) * h)
+    rho = constants[at + 3 * dim]
+    return FEATURES[model.is_single][dim](R=R, o=o, h=h, sigma=sigma, rho=rho, middle=middle, half=half)

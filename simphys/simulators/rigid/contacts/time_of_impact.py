@@ -41,23 +41,20 @@ the derivative is unbounded. Source: time of impact in a step, Hu et al. 2020, D
 derivatives, Bernardo et al. 2008, Piecewise-smooth Dynamical Systems, section 2.5.
 """
 
-import functools
-from types import SimpleNamespace
-from typing import Any
-
 from simphys.autograd.kernels.runtime import ti
-from simphys.numerics import rotation
-from simphys.substep import Fields, routine
+from simphys.substep import Fields, Functions, routine
 
-from .. import rows
 from ..arrays import SETTING
-from . import feature, islands, pair, relative_motion, time_of_impact_adjoint, time_of_impact_tangent
+from ..rows import frame_of, half_of, put, put_frame
+from . import islands, pair
+from .feature import read_features
 from .islands import IMPACT, NONE, REST
+from .relative_motion import centre_offset, rotated_at, speed
+from .time_of_impact_adjoint import adj_time_of_impact
+from .time_of_impact_tangent import jvp_time_of_impact
 
 MAX_ITERATIONS = 40
 """Maximum number of Newton iterations. Each squares the error, or halves it if features hardly touch."""
-CLOSE = (1e-14, 1e-6)
-"""Convergence tolerance of tau as a fraction of h, in double and in single precision."""
 SIMULTANEOUS = 0.1
 """Fraction of h within which impacts of a pair of bodies act together."""
 LOOK_BACK = 2.0
@@ -92,105 +89,73 @@ def close_gaps(model: ti.template(), x: ti.template()):
             x.gap[c] = 0.0
 
 
-def contact_finder(real: Any, dim: int, kinds: frozenset[int]) -> Any:
-    """Return the function that finds the contact of a candidate at a time."""
-    at, part, move = rows.functions(real, dim), feature.functions(real, dim), relative_motion.functions(real, dim)
-    f, numbers, R = pair.functions(real, dim, kinds), feature.numbers(dim), at.rotations
-
-    @ti.func
-    def feature_at(c, second, constants: ti.template(), attitude: ti.template()):
-        """Return the first or the second feature of candidate c."""
-        rotated = rotation.matrix(at.rotation_at(attitude, (2 * c + second) * R))
-        return part.read(constants, (2 * c + second) * numbers, rotated)
-
-    @ti.func
-    def find_contact(c, tau, model: ti.template(), x: ti.template()):
-        """Set attitude, gap and frame of a candidate at a time tau; return the gap, u and True if it is valid."""
-        i, j, start = model.candidates.body_a[c], model.candidates.body_b[c], c * 3 * dim
-        for second in range(2):
-            at.put_rotation(x.attitude, (2 * c + second) * R, move.rotated_at(i + second * (j - i), tau, x))
-        a = feature_at(c, 0, model.candidates.constants, x.attitude)
-        b = feature_at(c, 1, model.candidates.constants, x.attitude)
-        d = move.centre_offset(x.position, x.twist, i, j, tau)
-        g, n, r_a, r_b, is_valid = f.contact(model.candidates.kind[c], d, a, b)
-        x.gap[c] = g
-        at.put_vec(x.frame, start, n)
-        at.put_vec(x.frame, start + dim, r_a)
-        at.put_vec(x.frame, start + 2 * dim, r_b)
-        return g, move.speed(x.frame, start, x.twist, i, j), is_valid
-
-    return find_contact
+@ti.func
+def find_contact(c, tau, model: ti.template(), x: ti.template()):
+    """Set attitude, gap and frame of a candidate at a time tau; return the gap, u and True if it is valid."""
+    i, j = model.candidates.body_a[c], model.candidates.body_b[c]
+    for second in range(2):
+        put(x.attitude, (2 * c + second) * x.orientation.width, rotated_at(i + second * (j - i), tau, x))
+    a, b = read_features(c, model, half_of(x.attitude, c, 0), half_of(x.attitude, c, 1))
+    d = centre_offset(x.position, x.twist, i, j, tau)
+    g, n, r_a, r_b, is_valid = pair.contact(model.candidates.kind[c], d, a, b, model.candidates.kinds)
+    x.gap[c] = g
+    put_frame(x.frame, c, n, r_a, r_b)
+    return g, speed(x.frame, c, x.twist, i, j), is_valid
 
 
-def forward(real: Any, dim: int, kinds: frozenset[int]) -> Any:
-    """Return the search for times of impact."""
-    at, find_contact, close = rows.functions(real, dim), contact_finder(real, dim, kinds), CLOSE[real == ti.f32]
-
-    @ti.func
-    def time_of_impact(model: ti.template(), x: ti.template()):
-        h = model.dt
-        begin = -h / 2
-        for search_pass in range(2):  # first the state of each candidate, then those at rest at the time of an impact
-            for c in range(model.candidates.count):
-                tau, found, state, stage, overlap, earliest = begin, begin, NONE, FIRST, False, begin - LOOK_BACK * h
-                saved_gap, iterations = x.gap[c], 0
-                if search_pass == 1:
-                    impact, stage = islands.block_impact(model.joint_rows + c, model.row_bodies, x.first), DONE
-                    if x.active[c] == REST and impact >= 0:
-                        tau, stage = x.time[impact], LAST
-                is_retimed = stage == LAST
-                if is_retimed:
-                    at.put_vec(x.gap_normal, c * dim, at.vec_at(x.frame, c * 3 * dim))
-                while stage != DONE:
-                    g, u, is_valid = find_contact(c, tau, model, x)
-                    if stage == SEARCH:
-                        found = ti.max(tau - g / ti.min(u, -1e-30), earliest)
-                        is_last = ti.abs(found - tau) <= close * h or iterations == MAX_ITERATIONS
-                        if u >= 0 or found > -begin or found == earliest or (is_last and not is_valid):
-                            stage, tau = LAST, begin
-                            if overlap:
-                                tau, state = 0.0, REST
-                        elif is_last:
-                            stage, state = DONE, IMPACT
-                        else:
-                            tau = found
-                    elif stage == FIRST and g < h * ti.max(-u, model.rest_speed) and u < -model.rest_speed:
-                        stage, tau, overlap = SEARCH, ti.max(begin - g / u, earliest), g < 0 and is_valid
-                    elif stage == FIRST and g < h * model.rest_speed and is_valid:
-                        stage, tau, state = ti.select(begin < 0, LAST, DONE), 0.0, REST
-                    elif is_retimed and tau != 0 and not is_valid:
-                        tau = 0.0
+@ti.func
+def time_of_impact(model: ti.template(), x: ti.template()):
+    h = model.dt
+    begin = -h / 2
+    for search_pass in range(2):  # first the state of each candidate, then those at rest at the time of an impact
+        for c in range(model.candidates.count):
+            tau, found, state, stage, overlap, earliest = begin, begin, NONE, FIRST, False, begin - LOOK_BACK * h
+            saved_gap, iterations = x.gap[c], 0
+            if search_pass == 1:
+                impact, stage = islands.block_impact(model.joint_rows + c, model.row_bodies, x.first), DONE
+                if x.active[c] == REST and impact >= 0:
+                    tau, stage = x.time[impact], LAST
+            is_retimed = stage == LAST
+            if is_retimed:
+                n, _, _ = frame_of(x.frame, c)
+                put(x.gap_normal, c * model.dim, n)
+            while stage != DONE:
+                g, u, is_valid = find_contact(c, tau, model, x)
+                if stage == SEARCH:
+                    found = ti.max(tau - g / ti.min(u, -1e-30), earliest)
+                    is_last = ti.abs(found - tau) <= model.close * h or iterations == MAX_ITERATIONS
+                    if u >= 0 or found > -begin or found == earliest or (is_last and not is_valid):
+                        stage, tau = LAST, begin
+                        if overlap:
+                            tau, state = 0.0, REST
+                    elif is_last:
+                        stage, state = DONE, IMPACT
                     else:
-                        stage = DONE
-                    iterations += 1
-                if search_pass == 0:
-                    x.time[c] = tau
-                    x.active[c] = state
-                elif is_retimed:
-                    x.time[c] = tau
-                    x.gap[c] = saved_gap
+                        tau = found
+                elif stage == FIRST and g < h * ti.max(-u, model.rest_speed) and u < -model.rest_speed:
+                    stage, tau, overlap = SEARCH, ti.max(begin - g / u, earliest), g < 0 and is_valid
+                elif stage == FIRST and g < h * model.rest_speed and is_valid:
+                    stage, tau, state = ti.select(begin < 0, LAST, DONE), 0.0, REST
+                elif is_retimed and tau != 0 and not is_valid:
+                    tau = 0.0
+                else:
+                    stage = DONE
+                iterations += 1
             if search_pass == 0:
-                drop_later_impacts(model, x)
-                close_gaps(model, x)
-                islands.find_first_impacts(model, x)
-
-    return time_of_impact
-
-
-@functools.cache
-def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
-    """Return the loops over all candidates of these kinds; for the arguments see rows.py and `Candidates`."""
-    choice = real, dim, kinds
-    return SimpleNamespace(
-        forward=forward(*choice),
-        adjoint=time_of_impact_adjoint.adjoint(*choice),
-        tangent=time_of_impact_tangent.tangent(*choice),
-    )
+                x.time[c] = tau
+                x.active[c] = state
+            elif is_retimed:
+                x.time[c] = tau
+                x.gap[c] = saved_gap
+        if search_pass == 0:
+            drop_later_impacts(model, x)
+            close_gaps(model, x)
+            islands.find_first_impacts(model, x)
 
 
 TimeOfImpact = routine(
     "TimeOfImpact",
-    loops,
+    Functions(time_of_impact, adj_time_of_impact, jvp_time_of_impact),
     Fields(
         given=("position", "orientation", "twist"),
         results=("gap", "frame", "attitude", "time", "active", "first"),
@@ -198,8 +163,10 @@ TimeOfImpact = routine(
         choices=("active", "first"),
     ),
     SETTING,
-    of_model=("bodies", "free", "row_bodies", "joint_rows", "contacts", "candidates", "dt", "rest_speed"),
-    choose=lambda model: (model.dim, model.candidates.kinds),
+    of_model=(
+        *("bodies", "free", "row_bodies", "joint_rows", "contacts", "candidates", "dt", "rest_speed"),
+        *("dim", "is_single", "close"),
+    ),
 )
 """Gap [M], frame [M, 3 dim], orientations of both bodies [M, 2 R], time [M] and state [M] of contacts.
 

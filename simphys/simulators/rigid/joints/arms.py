@@ -8,43 +8,26 @@ as one vector (p_a, p_b); the world's centre is its origin, and reads as 0. Adjo
 so is the tangent.
 """
 
-from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
 from simphys.substep import per_element
 
-
-@ti.func
-def first_half(s):
-    return ti.Vector([s[c] for c in ti.static(range(s.n // 2))])
-
-
-@ti.func
-def second_half(s):
-    return ti.Vector([s[s.n // 2 + c] for c in ti.static(range(s.n // 2))])
-
-
-@ti.func
-def join_halves(a, b):
-    if ti.static(a.n == 2):
-        return ti.Vector([a[0], a[1], b[0], b[1]])
-    else:
-        return ti.Vector([a[0], a[1], a[2], b[0], b[1], b[2]])
+from ..twist import halves, join
 
 
 @element
 def measure_arms(anchor_a, anchor_b, c_a, c_b):
-    return join_halves(anchor_a - c_a, anchor_b - c_b)
+    return join(anchor_a - c_a, anchor_b - c_b)
 
 
 @measure_arms.adjoint
 def adj_measure_arms(anchor_a, anchor_b, c_a, c_b, adj_arms):
-    g_a, g_b = first_half(adj_arms), second_half(adj_arms)
+    g_a, g_b = halves(adj_arms)
     return g_a, g_b, -g_a, -g_b
 
 
 @measure_arms.tangent
 def jvp_measure_arms(anchor_a, anchor_b, c_a, c_b, danchor_a, danchor_b, dc_a, dc_b):
-    return join_halves(danchor_a - dc_a, danchor_b - dc_b)
+    return join(danchor_a - dc_a, danchor_b - dc_b)
 
 
 Arms = per_element(

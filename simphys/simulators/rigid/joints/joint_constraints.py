@@ -10,14 +10,14 @@ from simphys.numerics.element import element
 from simphys.numerics.rotation import adj_turn, jvp_turn
 from simphys.substep import per_element
 
-from ..twist import join_row, split_row
+from ..twist import join, split_row
 from .joint_row import adj_row, jvp_row, row
 
 
 @element
 def joint_row(gain, x_a, x_b, q_a, q_b, arms, kind, part, still):
     direction, m_a, m_b, error = row(kind, part, arms, x_a - x_b, q_a, q_b + still)
-    return join_row(direction, m_a, m_b), -gain * error
+    return join(direction, join(m_a, m_b)), -gain * error
 
 
 @joint_row.adjoint
@@ -32,7 +32,7 @@ def adj_joint_row(gain, x_a, x_b, q_a, q_b, arms, kind, part, still, adj_row_, a
 def jvp_joint_row(gain, x_a, x_b, q_a, q_b, arms, kind, part, still, dx_a, dx_b, dq_a, dq_b, darms):
     da, db = jvp_turn(q_a, dq_a), jvp_turn(q_b + still, dq_b)
     dl, dm_a, dm_b, derror = jvp_row(kind, part, arms, x_a - x_b, q_a, q_b + still, dx_a - dx_b, da, db, darms)
-    return join_row(dl, dm_a, dm_b), -gain * derror
+    return join(dl, join(dm_a, dm_b)), -gain * derror
 
 
 JointRows = per_element(

@@ -44,7 +44,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.quaternion import conjugate, product, vector_part
 from simphys.numerics.rotation import adj_cross, cross, matrix, moment
 
-from .arms import first_half, join_halves, second_half
+from ..twist import halves, join
 from .joint_tables import ALIGN, LINE
 
 
@@ -124,7 +124,8 @@ def jvp_turn_row(kind, part, q_a, q_b, da, db):
 def line(part, arms, x, q_a, q_b):
     """Return l, y_a, y_b, e, r_a and r_b of a LINE; x is x_a - x_b, arms (p_a, p_b)."""
     R_a, s = matrix(q_a), part[part.n - 1]
-    y_a, y_b = R_a @ first_half(arms), matrix(q_b) @ second_half(arms)
+    p_a, p_b = halves(arms)
+    y_a, y_b = R_a @ p_a, matrix(q_b) @ p_b
     e = x + y_a - y_b
     return R_a @ part_vector(part, q_a, 0), y_a, y_b, e, y_a - (1 - s) * e, y_b + s * e
 
@@ -154,7 +155,7 @@ def adj_row(kind, part, arms, x, q_a, q_b, g_l, g_ma, g_mb, g_error):
     adj_ya, adj_yb = adj_ra + adj_e, adj_rb - adj_e
     adj_theta_a = moment(direction, adj_l) + moment(y_a, adj_ya)
     adj_theta_b = moment(y_b, adj_yb)
-    adj_arms = join_halves(matrix(q_a).transpose() @ adj_ya, matrix(q_b).transpose() @ adj_yb)
+    adj_arms = join(matrix(q_a).transpose() @ adj_ya, matrix(q_b).transpose() @ adj_yb)
     if kind != LINE:
         adj_a, adj_b = adj_turn_row(kind, part, q_a, q_b, g_ma + g_mb, g_error)
         adj_e = 0.0 * x
@@ -169,7 +170,8 @@ def jvp_row(kind, part, arms, x, q_a, q_b, dx, da, db, darms):
     """Return the tangents of a row from those of x, theta_a, theta_b and arms."""
     direction, y_a, y_b, e, r_a, r_b = line(part, arms, x, q_a, q_b)
     s, dl = part[part.n - 1], cross(da, direction)
-    dy_a, dy_b = cross(da, y_a) + matrix(q_a) @ first_half(darms), cross(db, y_b) + matrix(q_b) @ second_half(darms)
+    dp_a, dp_b = halves(darms)
+    dy_a, dy_b = cross(da, y_a) + matrix(q_a) @ dp_a, cross(db, y_b) + matrix(q_b) @ dp_b
     de = dx + dy_a - dy_b
     dm_a = moment(dy_a - (1 - s) * de, direction) + moment(r_a, dl)
     dm_b = moment(dy_b + s * de, direction) + moment(r_b, dl)

@@ -39,17 +39,13 @@ Adjoint: the phases in reverse (phases_adjoint.py); the tangent is in phases_tan
 the constant 0. A row of two bodies has the s of body a, or that of b if no impact reaches a.
 """
 
-import functools
-from types import SimpleNamespace
-from typing import Any
-
 from simphys.autograd.kernels.runtime import ti
 
-from .. import rows
 from ..contacts.islands import IMPACT, REST
-from . import records, sweeps
-from .records import entry, is_reached, record_length, slot, sort_contacts, twist_length, vectors
-from .sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, PHASES, WHOLE_STEP
+from ..rows import add_to_row, row_of
+from ..twist import join
+from .records import add_multiple, dot, entry, is_reached, prepare, row_at, slot, sort_contacts
+from .sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, PHASES, WHOLE_STEP, mark_held, sweep
 
 
 @ti.func
@@ -78,157 +74,135 @@ def impulse_time(phase, s, h, is_impact, tau):
     return t
 
 
-@functools.cache
-def row_functions(real: Any, dim: int) -> SimpleNamespace:
-    """Return functions of a row."""
-    f, D = vectors(real, dim), twist_length(dim)
-
-    @ti.func
-    def row_velocity(record: ti.template(), p, speed: ti.template(), a, b):
-        """Return J V of a row; a, b are the indices of its bodies in `speed`."""
-        return f.dot(record, p, speed, a * D) + f.dot(record, p + D, speed, b * D)
-
-    @ti.func
-    def has_own_target(i, NJ, active: ti.template(), held: ti.template()):
-        """Return True if a row has its own target before an impact."""
-        found = False
-        if i >= NJ:
-            c = (i - NJ) // dim
-            found = active[c] == REST and held[c] == 0
-        return found
-
-    @ti.func
-    def is_impact_row(i, NJ, active: ti.template()):
-        found = False
-        if i >= NJ:
-            found = active[(i - NJ) // dim] == IMPACT
-        return found
-
-    return SimpleNamespace(row_velocity=row_velocity, has_own_target=has_own_target, is_impact_row=is_impact_row)
+@ti.func
+def row_velocity(record: ti.template(), p, speed: ti.template(), a, b):
+    """Return J V of a row; a, b are the indices of its bodies in `speed`."""
+    D = ti.static(speed.width)
+    return dot(D, record, p, speed, a * D) + dot(D, record, p + D, speed, b * D)
 
 
-@functools.cache
-def whole_step(real: Any, dim: int) -> SimpleNamespace:
-    """Return what begins and ends the solve of a whole step."""
-    at = rows.functions(real, dim)
-    f, row, D = vectors(real, dim), row_functions(real, dim), twist_length(dim)
-    mark_held = sweeps.loops(real, dim).mark_held
+@ti.func
+def has_own_target(i, model: ti.template(), active: ti.template(), held: ti.template()):
+    """Return True if a row has its own target before an impact."""
+    found = False
+    if i >= model.joint_rows:
+        c = (i - model.joint_rows) // model.dim
+        found = active[c] == REST and held[c] == 0
+    return found
 
-    @ti.func
-    def begin(model: ti.template(), x: ti.template()):
-        """Set dV, and the targets of phases without an impact."""
-        n, N = model.bodies, model.joint_rows + model.contacts * dim
-        for e in range(n * D, (n + 1) * D):
-            x.speed[e] = 0.0
-            x.delta_v[e] = 0.0
+
+@ti.func
+def is_impact_row(i, model: ti.template(), active: ti.template()):
+    found = False
+    if i >= model.joint_rows:
+        found = active[(i - model.joint_rows) // model.dim] == IMPACT
+    return found
+
+
+@ti.func
+def begin(model: ti.template(), x: ti.template()):
+    """Set dV, and the targets of phases without an impact."""
+    dim, D = ti.static(model.dim, model.freedoms)
+    n, N = model.bodies, model.joint_rows + model.contacts * dim
+    for e in range(n * D, (n + 1) * D):
+        x.speed[e] = 0.0
+        x.delta_v[e] = 0.0
+    for e in range(n * D):
+        x.delta_v[e] = x.twist[e]
+    for b in range(n):
+        add_to_row(x.delta_v, b, join(-row_of(x.velocity, b), -row_of(x.angular_velocity, b)))
+    for i in range(N):
+        x.phase_target[i] = x.target[i]
+        x.phase_target[N + i] = 0.0
+
+
+@ti.func
+def end_whole_step(model: ti.template(), x: ti.template()):
+    """Mark the contacts that are held before the impact, and set their targets."""
+    dim = ti.static(model.dim)
+    NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
+    mark_held(model, x)
+    for k in range(NJ + entry(x.order, 1) * dim):
+        i, block = row_at(k, model, x.order)
+        if is_reached(block, model.row_bodies, x.first):
+            x.impulse[i] = 0.0  # it only served to find the held contacts
+            if has_own_target(i, model, x.active, x.held):
+                x.phase_target[N + i] = x.target[i]
+
+
+@ti.func
+def begin_phase(phase, model: ti.template(), x: ti.template()):
+    """Set the velocities with which a phase begins."""
+    D = ti.static(model.freedoms)
+    for e in range(model.bodies * D):
+        remainder, reached = 1.0 - x.fraction[e // D], x.first[e // D] >= 0
+        if phase == WHOLE_STEP or (phase == BEFORE_IMPACT and reached):
+            x.speed[e] = x.twist[e]
+        if reached and phase == BEFORE_IMPACT:
+            x.speed[e] = x.speed[e] - remainder * x.delta_v[e]
+        if phase == AFTER_IMPACT:
+            x.speed[e] = x.speed[e] + remainder * x.delta_v[e]
+
+
+@ti.func
+def aim_at_impact(model: ti.template(), x: ti.template()):
+    """Set the targets of contacts with an impact."""
+    dim, L = ti.static(model.dim, x.record.width)
+    n, NJ, N = model.bodies, model.joint_rows, model.joint_rows + model.contacts * dim
+    for k in range(entry(x.order, 1) * dim, entry(x.order, 0) * dim):
+        i, block = row_at(NJ + k, model, x.order)
+        a, b = model.row_bodies[2 * block], slot(model.row_bodies[2 * block + 1], n)
+        body = timing_body(block, model.row_bodies, x.first)
+        d = x.time[block - NJ] / model.dt + 0.5 - x.fraction[body]
+        lag = d * row_velocity(x.record, i * L, x.delta_v, a, b)
+        rebound = 0.0
+        if k % dim == 0:
+            u = row_velocity(x.record, i * L, x.speed, a, b) + lag
+            rebound = ti.max(0.0, -x.bounce[block - NJ] * u)
+        x.phase_target[N + i] = rebound - lag
+
+
+@ti.func
+def sum_shift(model: ti.template(), x: ti.template()):
+    """Add up the shift of a step with an impact."""
+    dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
+    NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
+    for k in range(NJ + entry(x.order, 0) * dim):
+        i, block = row_at(k, model, x.order)
+        s, tau = x.fraction[timing_body(block, model.row_bodies, x.first)], 0.0
+        is_met = is_impact_row(i, model, x.active)
+        if is_met:
+            tau = x.time[block - NJ]
+        total = 0.0
+        for phase in range(PHASES):
+            total += impulse_time(phase, s, model.dt, is_met, tau) * x.impulse[phase * N + i]
+        for side in range(2):
+            body = model.row_bodies[2 * block + side]
+            if body >= 0:
+                add_multiple(D, x.shift, body * D, total, x.record, i * L + (2 + side) * D)
+
+
+@ti.func
+def solve_phases(model: ti.template(), x: ti.template()):
+    dim, D = ti.static(model.dim, model.freedoms)
+    n, N = model.bodies, model.joint_rows + model.contacts * dim
+    sort_contacts(model, x)
+    prepare(model, x)
+    begin(model, x)
+    phase_count = count_phases(x.order)
+    for phase in range(phase_count):
+        begin_phase(phase, model, x)
+        if phase == AT_IMPACT:
+            aim_at_impact(model, x)
+        sweep(phase, model, x)
+        if phase == WHOLE_STEP and phase_count > 1:
+            end_whole_step(model, x)
         for e in range(n * D):
-            x.delta_v[e] = x.twist[e]
-        for b in range(n):
-            at.add_twist(x.delta_v, b, -at.vec_of(x.velocity, b), -at.spin_of(x.angular_velocity, b))
-        for i in range(N):
-            x.phase_target[i] = x.target[i]
-            x.phase_target[N + i] = 0.0
-
-    @ti.func
-    def end_whole_step(model: ti.template(), x: ti.template()):
-        """Mark the contacts that are held before the impact, and set their targets."""
-        NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
-        mark_held(model, x)
-        for k in range(NJ + entry(x.order, 1) * dim):
-            i, block = f.row_at(k, NJ, x.order)
-            if is_reached(block, model.row_bodies, x.first):
-                x.impulse[i] = 0.0  # it only served to find the held contacts
-                if row.has_own_target(i, NJ, x.active, x.held):
-                    x.phase_target[N + i] = x.target[i]
-
-    return SimpleNamespace(begin=begin, end_whole_step=end_whole_step)
-
-
-def impacts(real: Any, dim: int) -> SimpleNamespace:
-    """Return the parts of a step with an impact."""
-    f, row, D, L = vectors(real, dim), row_functions(real, dim), twist_length(dim), record_length(dim)
-
-    @ti.func
-    def begin_phase(phase, model: ti.template(), x: ti.template()):
-        """Set the velocities with which a phase begins."""
-        for e in range(model.bodies * D):
-            remainder, reached = 1.0 - x.fraction[e // D], x.first[e // D] >= 0
-            if phase == WHOLE_STEP or (phase == BEFORE_IMPACT and reached):
-                x.speed[e] = x.twist[e]
-            if reached and phase == BEFORE_IMPACT:
-                x.speed[e] = x.speed[e] - remainder * x.delta_v[e]
-            if phase == AFTER_IMPACT:
-                x.speed[e] = x.speed[e] + remainder * x.delta_v[e]
-
-    @ti.func
-    def aim_at_impact(model: ti.template(), x: ti.template()):
-        """Set the targets of contacts with an impact."""
-        n, NJ, N = model.bodies, model.joint_rows, model.joint_rows + model.contacts * dim
-        for k in range(entry(x.order, 1) * dim, entry(x.order, 0) * dim):
-            i, block = f.row_at(NJ + k, NJ, x.order)
-            a, b = model.row_bodies[2 * block], slot(model.row_bodies[2 * block + 1], n)
-            body = timing_body(block, model.row_bodies, x.first)
-            d = x.time[block - NJ] / model.dt + 0.5 - x.fraction[body]
-            lag = d * row.row_velocity(x.record, i * L, x.delta_v, a, b)
-            rebound = real(0.0)
-            if k % dim == 0:
-                u = row.row_velocity(x.record, i * L, x.speed, a, b) + lag
-                rebound = ti.max(0.0, -x.bounce[block - NJ] * u)
-            x.phase_target[N + i] = rebound - lag
-
-    @ti.func
-    def sum_shift(model: ti.template(), x: ti.template()):
-        """Add up the shift of a step with an impact."""
-        NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
-        for k in range(NJ + entry(x.order, 0) * dim):
-            i, block = f.row_at(k, NJ, x.order)
-            s, tau = x.fraction[timing_body(block, model.row_bodies, x.first)], real(0.0)
-            is_met = row.is_impact_row(i, NJ, x.active)
-            if is_met:
-                tau = x.time[block - NJ]
-            total = real(0.0)
-            for phase in range(PHASES):
-                total += impulse_time(phase, s, model.dt, is_met, tau) * x.impulse[phase * N + i]
-            for side in range(2):
-                body = model.row_bodies[2 * block + side]
-                if body >= 0:
-                    f.add(x.shift, body * D, total, x.record, i * L + (2 + side) * D)
-
-    return SimpleNamespace(begin_phase=begin_phase, aim_at_impact=aim_at_impact, sum_shift=sum_shift)
-
-
-@functools.cache
-def loops(real: Any, dim: int) -> SimpleNamespace:
-    """Return `solve_phases`, see arrays.py and sweeps.py.
-
-    Workspace that the adjoint needs again: order, held [M], record, trace [PHASES sweeps, N], phase_target [2, N],
-    delta_v [n + 1, D] (dV), and result [PHASES, n, D] (velocities after each phase).
-    """
-    record, whole, impact = records.loops(real, dim), whole_step(real, dim), impacts(real, dim)
-    sweep, D = sweeps.loops(real, dim).sweep, twist_length(dim)
-
-    @ti.func
-    def solve_phases(model: ti.template(), x: ti.template()):
-        n, N = model.bodies, model.joint_rows + model.contacts * dim
-        sort_contacts(model, x)
-        record.prepare(model, x)
-        whole.begin(model, x)
-        phase_count = count_phases(x.order)
-        for phase in range(phase_count):
-            impact.begin_phase(phase, model, x)
-            if phase == AT_IMPACT:
-                impact.aim_at_impact(model, x)
-            sweep(phase, model, x)
-            if phase == WHOLE_STEP and phase_count > 1:
-                whole.end_whole_step(model, x)
-            for e in range(n * D):
-                x.result[phase * n * D + e] = x.speed[e]
-        for i in range(phase_count * N, PHASES * N):
-            x.impulse[i] = 0.0
-        for e in range(n * D):
-            x.new[e] = x.speed[e]
-            x.shift[e] = 0.0
-        if phase_count > 1:
-            impact.sum_shift(model, x)
-
-    return SimpleNamespace(solve_phases=solve_phases)
+            x.result[phase * n * D + e] = x.speed[e]
+    for i in range(phase_count * N, PHASES * N):
+        x.impulse[i] = 0.0
+    for e in range(n * D):
+        x.new[e] = x.speed[e]
+        x.shift[e] = 0.0
+    if phase_count > 1:
+        sum_shift(model, x)

@@ -1,177 +1,152 @@
 """Adjoint of the phases of a step (phases.py): the phases in reverse, each part with the adjoint of its lines."""
 
-import functools
-from types import SimpleNamespace
-from typing import Any
-
 from simphys.autograd.kernels.runtime import ti
 
-from .. import rows
-from . import records, sweeps
-from .phases import count_phases, impulse_time, row_functions, timing_body
-from .records import entry, is_reached, record_length, slot, twist_length, vectors
-from .sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, PHASES, WHOLE_STEP
+from ..rows import add_to_row, row_of
+from ..twist import angular, linear
+from .phases import count_phases, has_own_target, impulse_time, is_impact_row, row_velocity, timing_body
+from .records import add_multiple, adj_prepare, dot, entry, is_reached, row_at, slot
+from .sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, PHASES, WHOLE_STEP, adj_sweep
 
 
-def whole_step(real: Any, dim: int) -> SimpleNamespace:
-    """Return the adjoints of what begins and ends the solve of a whole step."""
-    at = rows.functions(real, dim)
-    f, row, D, L = vectors(real, dim), row_functions(real, dim), twist_length(dim), record_length(dim)
-
-    @ti.func
-    def clear(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-        """Set the adjoints to zero that the phases add to; `adj_speed` is that of the result."""
-        n, N = model.bodies, model.joint_rows + model.contacts * dim
-        for k in range(model.joint_rows + entry(x.order, 0) * dim):
-            i, _ = f.row_at(k, model.joint_rows, x.order)
-            for e in range(L):
-                adj_x.record[i * L + e] = 0.0
-        for i in range(2 * N):
-            adj_x.phase_target[i] = 0.0
-        for e in range((n + 1) * D):
-            adj_x.delta_v[e] = 0.0
-        for e in range(D):
-            x.speed[n * D + e] = 0.0
-            adj_x.speed[n * D + e] = 0.0
-        for e in range(n * D):
-            adj_x.speed[e] = adj_x.new[e]
-
-    @ti.func
-    def adj_end_whole_step(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-        NJ = model.joint_rows
-        for k in range(NJ + entry(x.order, 1) * dim):
-            i, block = f.row_at(k, NJ, x.order)
-            if is_reached(block, model.row_bodies, x.first):
-                adj_x.impulse[i] = 0.0  # these impulses are discarded
-
-    @ti.func
-    def adj_begin(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-        NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
-        for i in range(N):
-            g_target = adj_x.phase_target[i]
-            if row.has_own_target(i, NJ, x.active, x.held):
-                g_target += adj_x.phase_target[N + i]
-            adj_x.target[i] = adj_x.target[i] + g_target
-        for e in range(model.bodies * D):
-            adj_x.twist[e] = adj_x.twist[e] + adj_x.delta_v[e]
-        for b in range(model.bodies):
-            at.add_vec_of(adj_x.velocity, b, -at.linear(adj_x.delta_v, b))
-            at.add_spin_of(adj_x.angular_velocity, b, -at.angular(adj_x.delta_v, b))
-
-    return SimpleNamespace(clear=clear, end_whole_step=adj_end_whole_step, begin=adj_begin)
+@ti.func
+def clear(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+    """Set the adjoints to zero that the phases add to; `adj_speed` is that of the result."""
+    dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
+    n, N = model.bodies, model.joint_rows + model.contacts * dim
+    for k in range(model.joint_rows + entry(x.order, 0) * dim):
+        i, _ = row_at(k, model, x.order)
+        for e in range(L):
+            adj_x.record[i * L + e] = 0.0
+    for i in range(2 * N):
+        adj_x.phase_target[i] = 0.0
+    for e in range((n + 1) * D):
+        adj_x.delta_v[e] = 0.0
+    for e in range(D):
+        x.speed[n * D + e] = 0.0
+        adj_x.speed[n * D + e] = 0.0
+    for e in range(n * D):
+        adj_x.speed[e] = adj_x.new[e]
 
 
-def shift(real: Any, dim: int) -> Any:
-    """Return the adjoint of `sum_shift`."""
-    f, row, D, L = vectors(real, dim), row_functions(real, dim), twist_length(dim), record_length(dim)
-
-    @ti.func
-    def adj_sum_shift(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-        NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
-        for k in range(NJ + entry(x.order, 0) * dim):
-            i, block = f.row_at(k, NJ, x.order)
-            body, tau = timing_body(block, model.row_bodies, x.first), real(0.0)
-            is_met = row.is_impact_row(i, NJ, x.active)
-            s, total, adj_total = x.fraction[body], real(0.0), real(0.0)
-            if is_met:
-                tau = x.time[block - NJ]
-            for side in range(2):
-                if model.row_bodies[2 * block + side] >= 0:
-                    P_offset = i * L + (2 + side) * D
-                    shift_offset = model.row_bodies[2 * block + side] * D
-                    adj_total += f.dot(x.record, P_offset, adj_x.shift, shift_offset)
-            for phase in range(PHASES):
-                t, after = impulse_time(phase, s, model.dt, is_met, tau), x.impulse[phase * N + i]
-                total += t * after
-                impulse_k = phase * N + i
-                adj_x.impulse[impulse_k] = adj_x.impulse[impulse_k] + t * adj_total
-                dt_ds = model.dt / 2
-                if phase == AT_IMPACT:
-                    dt_ds = ti.select(is_met, 0.0, model.dt)
-                    if is_met:
-                        c = block - NJ
-                        adj_x.time[c] = adj_x.time[c] + after * adj_total
-                adj_x.fraction[body] = adj_x.fraction[body] + dt_ds * after * adj_total
-            for side in range(2):
-                if model.row_bodies[2 * block + side] >= 0:
-                    P_offset, shift_offset = i * L + (2 + side) * D, model.row_bodies[2 * block + side] * D
-                    f.add(adj_x.record, P_offset, total, adj_x.shift, shift_offset)
-
-    return adj_sum_shift
+@ti.func
+def adj_end_whole_step(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+    for k in range(model.joint_rows + entry(x.order, 1) * model.dim):
+        i, block = row_at(k, model, x.order)
+        if is_reached(block, model.row_bodies, x.first):
+            adj_x.impulse[i] = 0.0  # these impulses are discarded
 
 
-def impacts(real: Any, dim: int) -> SimpleNamespace:
-    """Return the adjoints of the targets at an impact, and of the velocities with which a phase begins."""
-    f, row, D, L = vectors(real, dim), row_functions(real, dim), twist_length(dim), record_length(dim)
-
-    @ti.func
-    def adj_aim_at_impact(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-        n, NJ, N = model.bodies, model.joint_rows, model.joint_rows + model.contacts * dim
-        for k in range(entry(x.order, 1) * dim, entry(x.order, 0) * dim):
-            i, block = f.row_at(NJ + k, NJ, x.order)
-            c, p = block - NJ, i * L
-            a, b = model.row_bodies[2 * block], slot(model.row_bodies[2 * block + 1], n)
-            body = timing_body(block, model.row_bodies, x.first)
-            d = x.time[c] / model.dt + 0.5 - x.fraction[body]
-            gain = row.row_velocity(x.record, p, x.delta_v, a, b)
-            g = adj_x.phase_target[N + i]
-            u, g_u = row.row_velocity(x.record, p, x.speed, a, b) + d * gain, real(0.0)
-            if k % dim == 0 and -x.bounce[c] * u > 0:
-                g_u = -x.bounce[c] * g
-                adj_x.bounce[c] = adj_x.bounce[c] - u * g
-            g_d, g_gain = gain * (g_u - g), d * (g_u - g)
-            adj_x.time[c] = adj_x.time[c] + g_d / model.dt
-            adj_x.fraction[body] = adj_x.fraction[body] - g_d
-            for side in range(2):
-                J_offset, body_offset = side * D, (a + side * (b - a)) * D
-                f.add(adj_x.record, p + J_offset, g_gain, x.delta_v, body_offset)
-                f.add(adj_x.delta_v, body_offset, g_gain, x.record, p + J_offset)
-                f.add(adj_x.record, p + J_offset, g_u, x.speed, body_offset)
-                f.add(adj_x.speed, body_offset, g_u, x.record, p + J_offset)
-
-    @ti.func
-    def adj_begin_phase(phase, model: ti.template(), x: ti.template(), adj_x: ti.template()):
-        for e in range(model.bodies * D):
-            g, sign = adj_x.speed[e], real(0.0)
-            if phase == AFTER_IMPACT:
-                sign = 1.0
-            if phase == BEFORE_IMPACT and x.first[e // D] >= 0:
-                sign = -1.0
-            if phase == WHOLE_STEP or sign < 0:
-                adj_x.twist[e] = adj_x.twist[e] + g
-            if sign < 0:
-                adj_x.speed[e] = 0.0
-            g_fraction, remainder = sign * x.delta_v[e] * g, 1.0 - x.fraction[e // D]
-            adj_x.delta_v[e] = adj_x.delta_v[e] + sign * remainder * g
-            adj_x.fraction[e // D] = adj_x.fraction[e // D] - g_fraction
-
-    return SimpleNamespace(aim_at_impact=adj_aim_at_impact, begin_phase=adj_begin_phase)
+@ti.func
+def adj_begin(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+    N = model.joint_rows + model.contacts * model.dim
+    for i in range(N):
+        g_target = adj_x.phase_target[i]
+        if has_own_target(i, model, x.active, x.held):
+            g_target += adj_x.phase_target[N + i]
+        adj_x.target[i] = adj_x.target[i] + g_target
+    for e in range(model.bodies * model.freedoms):
+        adj_x.twist[e] = adj_x.twist[e] + adj_x.delta_v[e]
+    for b in range(model.bodies):
+        add_to_row(adj_x.velocity, b, -linear(row_of(adj_x.delta_v, b)))
+        add_to_row(adj_x.angular_velocity, b, -angular(row_of(adj_x.delta_v, b)))
 
 
-@functools.cache
-def loops(real: Any, dim: int) -> SimpleNamespace:
-    """Return the adjoint of `solve_phases`; its arguments are in phases.py."""
-    record, whole, impact = records.loops(real, dim), whole_step(real, dim), impacts(real, dim)
-    adj_sweep, adj_sum_shift = sweeps.loops(real, dim).adj_sweep, shift(real, dim)
-    D = twist_length(dim)
-
-    @ti.func
-    def adj_solve_phases(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-        """Reverse all phases; the adjoint of the solver changes, in which that of the impulses is given."""
-        n, phase_count = model.bodies, count_phases(x.order)
-        whole.clear(model, x, adj_x)
-        if phase_count > 1:
-            adj_sum_shift(model, x, adj_x)
-            whole.end_whole_step(model, x, adj_x)
-        for back in range(phase_count):
-            phase = phase_count - 1 - back
-            for e in range(n * D):
-                x.speed[e] = x.result[phase * n * D + e]
-            adj_sweep(phase, model, x, adj_x)
+@ti.func
+def adj_sum_shift(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+    dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
+    NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
+    for k in range(NJ + entry(x.order, 0) * dim):
+        i, block = row_at(k, model, x.order)
+        body, tau = timing_body(block, model.row_bodies, x.first), 0.0
+        is_met = is_impact_row(i, model, x.active)
+        s, total, adj_total = x.fraction[body], 0.0, 0.0
+        if is_met:
+            tau = x.time[block - NJ]
+        for side in range(2):
+            if model.row_bodies[2 * block + side] >= 0:
+                P_offset = i * L + (2 + side) * D
+                shift_offset = model.row_bodies[2 * block + side] * D
+                adj_total += dot(D, x.record, P_offset, adj_x.shift, shift_offset)
+        for phase in range(PHASES):
+            t, after = impulse_time(phase, s, model.dt, is_met, tau), x.impulse[phase * N + i]
+            total += t * after
+            impulse_k = phase * N + i
+            adj_x.impulse[impulse_k] = adj_x.impulse[impulse_k] + t * adj_total
+            dt_ds = model.dt / 2
             if phase == AT_IMPACT:
-                impact.aim_at_impact(model, x, adj_x)
-            impact.begin_phase(phase, model, x, adj_x)
-        whole.begin(model, x, adj_x)
-        record.adj_prepare(model, x, adj_x)
+                dt_ds = ti.select(is_met, 0.0, model.dt)
+                if is_met:
+                    c = block - NJ
+                    adj_x.time[c] = adj_x.time[c] + after * adj_total
+            adj_x.fraction[body] = adj_x.fraction[body] + dt_ds * after * adj_total
+        for side in range(2):
+            if model.row_bodies[2 * block + side] >= 0:
+                P_offset, shift_offset = i * L + (2 + side) * D, model.row_bodies[2 * block + side] * D
+                add_multiple(D, adj_x.record, P_offset, total, adj_x.shift, shift_offset)
 
-    return SimpleNamespace(adj=adj_solve_phases)
+
+@ti.func
+def adj_aim_at_impact(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+    dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
+    n, NJ, N = model.bodies, model.joint_rows, model.joint_rows + model.contacts * dim
+    for k in range(entry(x.order, 1) * dim, entry(x.order, 0) * dim):
+        i, block = row_at(NJ + k, model, x.order)
+        c, p = block - NJ, i * L
+        a, b = model.row_bodies[2 * block], slot(model.row_bodies[2 * block + 1], n)
+        body = timing_body(block, model.row_bodies, x.first)
+        d = x.time[c] / model.dt + 0.5 - x.fraction[body]
+        gain = row_velocity(x.record, p, x.delta_v, a, b)
+        g = adj_x.phase_target[N + i]
+        u, g_u = row_velocity(x.record, p, x.speed, a, b) + d * gain, 0.0
+        if k % dim == 0 and -x.bounce[c] * u > 0:
+            g_u = -x.bounce[c] * g
+            adj_x.bounce[c] = adj_x.bounce[c] - u * g
+        g_d, g_gain = gain * (g_u - g), d * (g_u - g)
+        adj_x.time[c] = adj_x.time[c] + g_d / model.dt
+        adj_x.fraction[body] = adj_x.fraction[body] - g_d
+        for side in range(2):
+            J_offset, body_offset = side * D, (a + side * (b - a)) * D
+            add_multiple(D, adj_x.record, p + J_offset, g_gain, x.delta_v, body_offset)
+            add_multiple(D, adj_x.delta_v, body_offset, g_gain, x.record, p + J_offset)
+            add_multiple(D, adj_x.record, p + J_offset, g_u, x.speed, body_offset)
+            add_multiple(D, adj_x.speed, body_offset, g_u, x.record, p + J_offset)
+
+
+@ti.func
+def adj_begin_phase(phase, model: ti.template(), x: ti.template(), adj_x: ti.template()):
+    D = ti.static(model.freedoms)
+    for e in range(model.bodies * D):
+        g, sign = adj_x.speed[e], 0.0
+        if phase == AFTER_IMPACT:
+            sign = 1.0
+        if phase == BEFORE_IMPACT and x.first[e // D] >= 0:
+            sign = -1.0
+        if phase == WHOLE_STEP or sign < 0:
+            adj_x.twist[e] = adj_x.twist[e] + g
+        if sign < 0:
+            adj_x.speed[e] = 0.0
+        g_fraction, remainder = sign * x.delta_v[e] * g, 1.0 - x.fraction[e // D]
+        adj_x.delta_v[e] = adj_x.delta_v[e] + sign * remainder * g
+        adj_x.fraction[e // D] = adj_x.fraction[e // D] - g_fraction
+
+
+@ti.func
+def adj_solve_phases(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+    """Reverse all phases; the adjoint of the solver changes, in which that of the impulses is given."""
+    D = ti.static(model.freedoms)
+    n, phase_count = model.bodies, count_phases(x.order)
+    clear(model, x, adj_x)
+    if phase_count > 1:
+        adj_sum_shift(model, x, adj_x)
+        adj_end_whole_step(model, x, adj_x)
+    for back in range(phase_count):
+        phase = phase_count - 1 - back
+        for e in range(n * D):
+            x.speed[e] = x.result[phase * n * D + e]
+        adj_sweep(phase, model, x, adj_x)
+        if phase == AT_IMPACT:
+            adj_aim_at_impact(model, x, adj_x)
+        adj_begin_phase(phase, model, x, adj_x)
+    adj_begin(model, x, adj_x)
+    adj_prepare(model, x, adj_x)

@@ -8,28 +8,21 @@ Rows of inactive candidates are never read. Tangents: dd = dJ P + J dP and drho 
 its rows, which share one rho.
 """
 
-import functools
-from types import SimpleNamespace
-from typing import Any
-
 from simphys.autograd.kernels.runtime import ti
 
 from ..contacts import islands
 from ..contacts.islands import IMPACT, REST
 
 
-def twist_length(dim: int) -> int:
-    """Return D: how many numbers the velocities of a body are."""
-    return 3 if dim == 2 else 6
-
-
 def record_length(dim: int) -> int:
     """Return how many numbers the record of a row has."""
-    return 4 * twist_length(dim) + 5
+    return 4 * (3 if dim == 2 else 6) + 5
 
 
 COUNTS = 3
 """Number of counts at the beginning of `order`."""
+RHO, TRIAL, MISS, CHANGE, G = range(-5, 0)
+"""Places of the numbers of a record behind J and P, from its end."""
 
 
 @ti.func
@@ -65,159 +58,127 @@ def sort_contacts(model: ti.template(), x: ti.template()):
         x.order[COUNTS - 1 - kind] = count
 
 
-@functools.cache
-def vectors(real: Any, dim: int) -> SimpleNamespace:
-    """Return functions of vectors [D] at any place of an array, and `row_at`."""
-    D = twist_length(dim)
-
-    @ti.func
-    def dot(x: ti.template(), x0, y: ti.template(), y0):
-        total = real(0.0)
-        for e in range(D):
-            total += x[x0 + e] * y[y0 + e]
-        return total
-
-    @ti.func
-    def add(x: ti.template(), x0, factor, y: ti.template(), y0):
-        """Compute x += factor y."""
-        for e in range(D):
-            x[x0 + e] = x[x0 + e] + factor * y[y0 + e]
-
-    @ti.func
-    def row_at(k, NJ, order: ti.template()):
-        """Return the number of the k-th active row, and that of its block."""
-        i, block = k, k
-        if k >= NJ:
-            c = entry(order, COUNTS + (k - NJ) // dim)
-            i, block = NJ + c * dim + (k - NJ) % dim, NJ + c
-        return i, block
-
-    return SimpleNamespace(dot=dot, add=add, row_at=row_at)
+@ti.func
+def dot(n: ti.template(), x: ti.template(), x0, y: ti.template(), y0):
+    """Multiply two vectors of n numbers, at any places of arrays."""
+    total = 0.0
+    for e in range(n):
+        total += x[x0 + e] * y[y0 + e]
+    return total
 
 
-def forward(real: Any, dim: int) -> Any:
-    """Return the function that computes J, P and rho."""
-    f, D, L = vectors(real, dim), twist_length(dim), record_length(dim)
-    spins, W, rho_ = D - dim, 2 * D - dim, 4 * D
+@ti.func
+def add_multiple(n: ti.template(), x: ti.template(), x0, factor, y: ti.template(), y0):
+    """Compute x += factor y of such vectors."""
+    for e in range(n):
+        x[x0 + e] = x[x0 + e] + factor * y[y0 + e]
 
-    @ti.func
-    def prepare(model: ti.template(), x: ti.template()):
-        """Compute J, P and rho of all active rows."""
-        for k in range(model.joint_rows + entry(x.order, 0) * dim):
-            i, block = f.row_at(k, model.joint_rows, x.order)
-            p, d = i * L, real(0.0)
-            for side in range(2):
-                body, sign, r = model.row_bodies[2 * block + side], real(1.0 - 2.0 * side), i * W
-                J, P, m = p + side * D, p + (2 + side) * D, (2 * i + side) * spins
-                inverse = real(0.0)
-                if body >= 0:
-                    inverse = x.inverse_mass[body]
+
+@ti.func
+def row_at(k, model: ti.template(), order: ti.template()):
+    """Return the number of the k-th active row, and that of its block."""
+    i, block = k, k
+    if k >= model.joint_rows:
+        c = entry(order, COUNTS + (k - model.joint_rows) // model.dim)
+        i, block = model.joint_rows + c * model.dim + (k - model.joint_rows) % model.dim, model.joint_rows + c
+    return i, block
+
+
+@ti.func
+def prepare(model: ti.template(), x: ti.template()):
+    """Compute J, P and rho of all active rows."""
+    dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
+    spins, W, rho_ = ti.static(D - dim, x.row.width, L + RHO)
+    for k in range(model.joint_rows + entry(x.order, 0) * dim):
+        i, block = row_at(k, model, x.order)
+        p, d = i * L, 0.0
+        for side in range(2):
+            body, sign, r = model.row_bodies[2 * block + side], 1.0 - 2.0 * side, i * W
+            J, P, m = p + side * D, p + (2 + side) * D, (2 * i + side) * spins
+            inverse = 0.0
+            if body >= 0:
+                inverse = x.inverse_mass[body]
+            for e in range(dim):
+                x.record[J + e] = sign * x.row[r + e]
+                x.record[P + e] = sign * inverse * x.row[r + e]
+            for e in range(spins):
+                x.record[J + dim + e] = sign * x.moment[m + e]
+                x.record[P + dim + e] = sign * x.spin_change[m + e]
+            d += dot(D, x.record, J, x.record, P)
+        x.record[p + rho_] = 1.0 / d
+    if ti.static(dim == 3):
+        for k in range(entry(x.order, 0)):
+            p = (model.joint_rows + entry(x.order, COUNTS + k) * dim + 1) * L + rho_
+            rho = 2.0 / (1.0 / x.record[p] + 1.0 / x.record[p + L])
+            x.record[p] = rho
+            x.record[p + L] = rho
+
+
+@ti.func
+def adj_prepare(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+    dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
+    spins, W, rho_ = ti.static(D - dim, x.row.width, L + RHO)
+    for k in range(model.joint_rows + entry(x.order, 0) * dim):
+        i, block = row_at(k, model, x.order)
+        p = i * L
+        adj_rho, rho = adj_x.record[p + rho_], x.record[p + rho_]
+        if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
+            if k >= model.joint_rows and (k - model.joint_rows) % dim > 0:
+                other = 3 - 2 * ((k - model.joint_rows) % dim)  # rho of both friction rows depends on both d
+                adj_rho = 0.5 * (adj_rho + adj_x.record[p + other * L + rho_])
+        adj_d = -rho * rho * adj_rho
+        for side in range(2):
+            body, sign = model.row_bodies[2 * block + side], 1.0 - 2.0 * side
+            r, g = i * W, (2 * i + side) * spins
+            J, P = side * D, (2 + side) * D
+            add_multiple(D, adj_x.record, p + J, adj_d, x.record, p + P)
+            add_multiple(D, adj_x.record, p + P, adj_d, x.record, p + J)
+            inverse = 0.0
+            if body >= 0:
+                inverse = x.inverse_mass[body]
+                projection = 0.0
                 for e in range(dim):
-                    x.record[J + e] = sign * x.row[r + e]
-                    x.record[P + e] = sign * inverse * x.row[r + e]
-                for e in range(spins):
-                    x.record[J + dim + e] = sign * x.moment[m + e]
-                    x.record[P + dim + e] = sign * x.spin_change[m + e]
-                d += f.dot(x.record, J, x.record, P)
-            x.record[p + rho_] = 1.0 / d
-        if ti.static(dim == 3):
-            for k in range(entry(x.order, 0)):
-                p = (model.joint_rows + entry(x.order, COUNTS + k) * dim + 1) * L + rho_
-                rho = 2.0 / (1.0 / x.record[p] + 1.0 / x.record[p + L])
-                x.record[p] = rho
-                x.record[p + L] = rho
-
-    return prepare
+                    projection += sign * x.row[r + e] * adj_x.record[p + P + e]
+                adj_x.inverse_mass[body] = adj_x.inverse_mass[body] + projection
+            for e in range(dim):
+                change = sign * (adj_x.record[p + J + e] + inverse * adj_x.record[p + P + e])
+                adj_x.row[r + e] = adj_x.row[r + e] + change
+            for e in range(spins):
+                k_e = g + e
+                adj_x.moment[k_e] = adj_x.moment[k_e] + sign * adj_x.record[p + J + dim + e]
+                adj_x.spin_change[k_e] = adj_x.spin_change[k_e] + sign * adj_x.record[p + P + dim + e]
 
 
-def adjoint(real: Any, dim: int) -> Any:
-    """Return the adjoint of `prepare`."""
-    f, D, L = vectors(real, dim), twist_length(dim), record_length(dim)
-    spins, W, rho_ = D - dim, 2 * D - dim, 4 * D
-
-    @ti.func
-    def adj_prepare(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-        for k in range(model.joint_rows + entry(x.order, 0) * dim):
-            i, block = f.row_at(k, model.joint_rows, x.order)
-            p = i * L
-            adj_rho, rho = adj_x.record[p + rho_], x.record[p + rho_]
-            if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
-                if k >= model.joint_rows and (k - model.joint_rows) % dim > 0:
-                    other = 3 - 2 * ((k - model.joint_rows) % dim)  # rho of both friction rows depends on both d
-                    adj_rho = 0.5 * (adj_rho + adj_x.record[p + other * L + rho_])
-            adj_d = -rho * rho * adj_rho
-            for side in range(2):
-                body, sign, r, g = (
-                    model.row_bodies[2 * block + side],
-                    real(1.0 - 2.0 * side),
-                    i * W,
-                    (2 * i + side) * spins,
-                )
-                J, P = side * D, (2 + side) * D
-                f.add(adj_x.record, p + J, adj_d, x.record, p + P)
-                f.add(adj_x.record, p + P, adj_d, x.record, p + J)
-                inverse = real(0.0)
-                if body >= 0:
-                    inverse = x.inverse_mass[body]
-                    projection = real(0.0)
-                    for e in range(dim):
-                        projection += sign * x.row[r + e] * adj_x.record[p + P + e]
-                    adj_x.inverse_mass[body] = adj_x.inverse_mass[body] + projection
-                for e in range(dim):
-                    change = sign * (adj_x.record[p + J + e] + inverse * adj_x.record[p + P + e])
-                    adj_x.row[r + e] = adj_x.row[r + e] + change
-                for e in range(spins):
-                    k_e = g + e
-                    adj_x.moment[k_e] = adj_x.moment[k_e] + sign * adj_x.record[p + J + dim + e]
-                    adj_x.spin_change[k_e] = adj_x.spin_change[k_e] + sign * adj_x.record[p + P + dim + e]
-
-    return adj_prepare
-
-
-def tangent(real: Any, dim: int) -> Any:
-    """Return the tangent of `prepare`."""
-    f, D, L = vectors(real, dim), twist_length(dim), record_length(dim)
-    spins, W, rho_ = D - dim, 2 * D - dim, 4 * D
-
-    @ti.func
-    def jvp_prepare(model: ti.template(), x: ti.template(), dx: ti.template()):
-        """Compute the tangents of J, P and rho of all active rows, after `prepare`."""
-        for k in range(model.joint_rows + entry(x.order, 0) * dim):
-            i, block = f.row_at(k, model.joint_rows, x.order)
-            p, dd = i * L, real(0.0)
-            for side in range(2):
-                body, sign, r = model.row_bodies[2 * block + side], real(1.0 - 2.0 * side), i * W
-                J, P, m = p + side * D, p + (2 + side) * D, (2 * i + side) * spins
-                inverse, dinverse = real(0.0), real(0.0)
-                if body >= 0:
-                    inverse = x.inverse_mass[body]
-                    dinverse = dx.inverse_mass[body]
-                for e in range(dim):
-                    dx.record[J + e] = sign * dx.row[r + e]
-                    dx.record[P + e] = sign * (dinverse * x.row[r + e] + inverse * dx.row[r + e])
-                for e in range(spins):
-                    dx.record[J + dim + e] = sign * dx.moment[m + e]
-                    dx.record[P + dim + e] = sign * dx.spin_change[m + e]
-                dd += f.dot(dx.record, J, x.record, P) + f.dot(x.record, J, dx.record, P)
-            dx.record[p + rho_] = dd
-        for k in range(model.joint_rows + entry(x.order, 0) * dim):
-            i, _ = f.row_at(k, model.joint_rows, x.order)
-            p = i * L + rho_
-            dd = dx.record[p]
-            if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
-                if k >= model.joint_rows and (k - model.joint_rows) % dim == 1:
-                    # rho of both friction rows depends on both d
-                    dd = 0.5 * (dd + dx.record[p + L])
-                    dx.record[p + L] = dd
-            dx.record[p] = -x.record[p] * x.record[p] * dd
-
-    return jvp_prepare
-
-
-@functools.cache
-def loops(real: Any, dim: int) -> SimpleNamespace:
-    """Return `prepare`, its adjoint and its tangent, with the functions of `vectors`."""
-    prepare, adj_prepare, jvp_prepare = forward(real, dim), adjoint(real, dim), tangent(real, dim)
-    return SimpleNamespace(
-        prepare=prepare, adj_prepare=adj_prepare, jvp_prepare=jvp_prepare, **vars(vectors(real, dim))
-    )
+@ti.func
+def jvp_prepare(model: ti.template(), x: ti.template(), dx: ti.template()):
+    """Compute the tangents of J, P and rho of all active rows, after `prepare`."""
+    dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
+    spins, W, rho_ = ti.static(D - dim, x.row.width, L + RHO)
+    for k in range(model.joint_rows + entry(x.order, 0) * dim):
+        i, block = row_at(k, model, x.order)
+        p, dd = i * L, 0.0
+        for side in range(2):
+            body, sign, r = model.row_bodies[2 * block + side], 1.0 - 2.0 * side, i * W
+            J, P, m = p + side * D, p + (2 + side) * D, (2 * i + side) * spins
+            inverse, dinverse = 0.0, 0.0
+            if body >= 0:
+                inverse = x.inverse_mass[body]
+                dinverse = dx.inverse_mass[body]
+            for e in range(dim):
+                dx.record[J + e] = sign * dx.row[r + e]
+                dx.record[P + e] = sign * (dinverse * x.row[r + e] + inverse * dx.row[r + e])
+            for e in range(spins):
+                dx.record[J + dim + e] = sign * dx.moment[m + e]
+                dx.record[P + dim + e] = sign * dx.spin_change[m + e]
+            dd += dot(D, dx.record, J, x.record, P) + dot(D, x.record, J, dx.record, P)
+        dx.record[p + rho_] = dd
+    for k in range(model.joint_rows + entry(x.order, 0) * dim):
+        i, _ = row_at(k, model, x.order)
+        p = i * L + rho_
+        dd = dx.record[p]
+        if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
+            if k >= model.joint_rows and (k - model.joint_rows) % dim == 1:
+                # rho of both friction rows depends on both d
+                dd = 0.5 * (dd + dx.record[p + L])
+                dx.record[p + L] = dd
+        dx.record[p] = -x.record[p] * x.record[p] * dd

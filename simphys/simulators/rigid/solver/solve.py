@@ -1,28 +1,15 @@
 """Solve for the impulses of all rows: the phases of a step (phases.py)."""
 
-import functools
-from types import SimpleNamespace
-from typing import Any
-
-from simphys.substep import Fields, routine
+from simphys.substep import Fields, Functions, routine
 
 from ..arrays import SETTING
-from . import phases, phases_adjoint, phases_tangent
-
-
-@functools.cache
-def functions(real: Any, dim: int) -> SimpleNamespace:
-    """Return all phases of a step, with their adjoint and their tangent."""
-    return SimpleNamespace(
-        forward=phases.loops(real, dim).solve_phases,
-        adjoint=phases_adjoint.loops(real, dim).adj,
-        tangent=phases_tangent.loops(real, dim).jvp,
-    )
-
+from .phases import solve_phases
+from .phases_adjoint import adj_solve_phases
+from .phases_tangent import jvp_solve_phases
 
 Solve = routine(
     "Solve",
-    functions,
+    Functions(solve_phases, adj_solve_phases, jvp_solve_phases),
     Fields(
         given=(
             *("active", "first", "row", "target", "limit", "bounce", "inverse_mass", "spin_change", "moment"),
@@ -35,7 +22,7 @@ Solve = routine(
         choices=("active", "first"),
     ),
     SETTING,
-    of_model=("bodies", "row_bodies", "joint_rows", "contacts", "sweeps", "dt"),
+    of_model=("bodies", "row_bodies", "joint_rows", "contacts", "sweeps", "dt", "dim", "freedoms", "beyond"),
     repeats=True,
 )
 """New twist [n, D], shift of poses [n, D] and impulses [PHASES, N].

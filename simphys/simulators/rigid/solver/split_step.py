@@ -13,74 +13,65 @@ tau w, are those of advance (numerics/rotation.py). Tangent: ds = dtau / h, dx_t
 advance with dtau w + tau dw.
 """
 
-import functools
-from types import SimpleNamespace
-from typing import Any
-
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
-from simphys.substep import Fields, routine
+from simphys.substep import Fields, Functions, routine
 
-from .. import rows
 from ..arrays import SETTING
+from ..rows import add_to_row, orientation_of, put, row_of
+from ..twist import angular, join, linear
 
 
-@functools.cache
-def loops(real: Any, dim: int) -> SimpleNamespace:
-    """Return the loops over all bodies; for the arguments see rows.py."""
-    at = rows.functions(real, dim)
+@ti.func
+def split_step(model: ti.template(), x: ti.template()):
+    for b in range(model.bodies):
+        tau, s, c = 0.0, 1.0, ti.cast(x.first[b], ti.i32)
+        if c >= 0:
+            tau = x.time[c]
+            s = (tau + model.dt / 2) / model.dt
+        x.fraction[b] = s
+        twist = row_of(x.twist, b)
+        put(x.x_impact, b * x.x_impact.width, row_of(x.position, b) + tau * linear(twist))
+        rotated = rotation.advance(orientation_of(x.orientation, b), tau * angular(twist))
+        put(x.q_impact, b * x.q_impact.width, rotated)
 
-    @ti.func
-    def split_step(model: ti.template(), x: ti.template()):
-        for b in range(model.bodies):
-            tau, s, c = real(0.0), real(1.0), ti.cast(x.first[b], ti.i32)
-            if c >= 0:
-                tau = x.time[c]
-                s = (tau + model.dt / 2) / model.dt
-            x.fraction[b] = s
-            at.put_vec(x.x_impact, b * dim, at.vec_of(x.position, b) + tau * at.linear(x.twist, b))
-            rotated = rotation.advance(at.rotation_of(x.orientation, b), tau * at.angular(x.twist, b))
-            at.put_rotation(x.q_impact, b * at.rotations, rotated)
 
-    @ti.func
-    def adj_split_step(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-        for b in range(model.bodies):
-            tau, c = real(0.0), ti.cast(x.first[b], ti.i32)
-            if c >= 0:
-                tau = x.time[c]
-            g_x, still = at.vec_of(adj_x.x_impact, b), at.rotation_of(x.orientation, b)
-            w = at.angular(x.twist, b)
-            g_pose = at.rotation_of(adj_x.q_impact, b)
-            g_q, g_phi = rotation.adj_advance(still, tau * w, g_pose)
-            at.add_vec_of(adj_x.position, b, g_x)
-            at.add_rotation_of(adj_x.orientation, b, g_q)
-            at.add_twist(adj_x.twist, b, tau * g_x, tau * g_phi)
-            if c >= 0:
-                g_tau = adj_x.fraction[b] / model.dt + g_x.dot(at.linear(x.twist, b)) + g_phi.dot(w)
-                adj_x.time[c] = adj_x.time[c] + g_tau
+@ti.func
+def adj_split_step(model: ti.template(), x: ti.template(), adj_x: ti.template()):
+    for b in range(model.bodies):
+        tau, c = 0.0, ti.cast(x.first[b], ti.i32)
+        if c >= 0:
+            tau = x.time[c]
+        g_x, twist = row_of(adj_x.x_impact, b), row_of(x.twist, b)
+        still, g_pose = orientation_of(x.orientation, b), orientation_of(adj_x.q_impact, b)
+        g_q, g_phi = rotation.adj_advance(still, tau * angular(twist), g_pose)
+        add_to_row(adj_x.position, b, g_x)
+        add_to_row(adj_x.orientation, b, g_q)
+        add_to_row(adj_x.twist, b, join(tau * g_x, tau * g_phi))
+        if c >= 0:
+            g_tau = adj_x.fraction[b] / model.dt + g_x.dot(linear(twist)) + g_phi.dot(angular(twist))
+            adj_x.time[c] = adj_x.time[c] + g_tau
 
-    @ti.func
-    def jvp_split_step(model: ti.template(), x: ti.template(), dx: ti.template()):
-        for b in range(model.bodies):
-            tau, dtau, c = real(0.0), real(0.0), ti.cast(x.first[b], ti.i32)
-            if c >= 0:
-                tau = x.time[c]
-                dtau = dx.time[c]
-            dx.fraction[b] = dtau / model.dt
-            dposition = at.vec_of(dx.position, b) + dtau * at.linear(x.twist, b) + tau * at.linear(dx.twist, b)
-            at.put_vec(dx.x_impact, b * dim, dposition)
-            w, dw = at.angular(x.twist, b), at.angular(dx.twist, b)
-            dq = rotation.jvp_advance(
-                at.rotation_of(x.orientation, b), tau * w, at.drotation_of(dx.orientation, b), dtau * w + tau * dw
-            )  # fmt: skip
-            at.put_rotation(dx.q_impact, b * at.rotations, dq)
 
-    return SimpleNamespace(forward=split_step, adjoint=adj_split_step, tangent=jvp_split_step)
+@ti.func
+def jvp_split_step(model: ti.template(), x: ti.template(), dx: ti.template()):
+    for b in range(model.bodies):
+        tau, dtau, c = 0.0, 0.0, ti.cast(x.first[b], ti.i32)
+        if c >= 0:
+            tau = x.time[c]
+            dtau = dx.time[c]
+        dx.fraction[b] = dtau / model.dt
+        twist, dtwist = row_of(x.twist, b), row_of(dx.twist, b)
+        dposition = row_of(dx.position, b) + dtau * linear(twist) + tau * linear(dtwist)
+        put(dx.x_impact, b * dx.x_impact.width, dposition)
+        dangle = dtau * angular(twist) + tau * angular(dtwist)
+        q, dq = orientation_of(x.orientation, b), row_of(dx.orientation, b)
+        put(dx.q_impact, b * dx.q_impact.width, rotation.jvp_advance(q, tau * angular(twist), dq, dangle))
 
 
 SplitStep = routine(
     "SplitStep",
-    loops,
+    Functions(split_step, adj_split_step, jvp_split_step),
     Fields(
         given=("first", "position", "orientation", "twist", "time"),
         results=("x_impact", "q_impact", "fraction"),

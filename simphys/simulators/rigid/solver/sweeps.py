@@ -27,20 +27,17 @@ Adjoint, in reverse over the updates with Delta = lambda' - lambda; V = V' - P D
     adj_lambda += adj_lambda^      adj_u = -rho adj_lambda^      adj_t += rho adj_lambda^
     adj_rho -= (u - t) adj_lambda^      adj_V = adj_V' + J^T adj_u      adj_J += adj_u V
 
-The tangent is in sweeps_tangent.py.
+The tangent is in sweeps_tangent.py. speed [n + 1, D]: current velocities, the world's last. trace [sweeps, N]: impulses
+after each sweep. An update concerns a group of rows: a joint's row, a contact's normal row, or its rows of friction.
 
 Source: Catto 2005, Iterative Dynamics with Temporal Coherence; the adjoint is that of these very sweeps, converged or
 not.
 """
 
-import functools
-from types import SimpleNamespace
-from typing import Any, NamedTuple
-
 from simphys.autograd.kernels.records import View
 from simphys.autograd.kernels.runtime import ti
 
-from .records import COUNTS, entry, is_reached, record_length, slot, twist_length, vectors
+from .records import CHANGE, COUNTS, MISS, RHO, TRIAL, G, add_multiple, dot, entry, is_reached, slot
 
 JOINT, NORMAL, FRICTION = range(3)
 """Projection of the rows of a group."""
@@ -52,20 +49,6 @@ WHOLE_STEP, BEFORE_IMPACT, AT_IMPACT, AFTER_IMPACT = range(PHASES)
 
 EDGE = (1e-7, 1e-5)
 """Relative distance to the cone's edge within which a row still sticks, in double and in single precision."""
-
-
-class Offsets(NamedTuple):
-    """Places in the record of a row, after J_a, J_b, P_a and P_b."""
-
-    rho: int
-    trial: int
-    miss: int
-    change: int
-    g: int
-
-
-def offsets(dim: int) -> Offsets:
-    return Offsets(*range(4 * twist_length(dim), record_length(dim)))
 
 
 @ti.func
@@ -93,208 +76,185 @@ def target_offset(phase, N):
     return ti.select(BEFORE_IMPACT <= phase <= AT_IMPACT, N, 0)
 
 
-@functools.cache
-def groups(real: Any, dim: int) -> SimpleNamespace:
-    """Return functions that find the groups of rows, hold contacts, and measure friction."""
-    beyond, L, trial_ = 1 + EDGE[real == ti.f32], record_length(dim), offsets(dim).trial
-
-    @ti.func
-    def group_at(k, phase, model: ti.template(), first: ti.template(), order: ti.template()):
-        """Return, for the k-th group of a phase: first row, number of rows, projection, and block."""
-        i, count, kind, block = k, 1, JOINT, k
-        if k >= model.joint_rows:
-            skipped = 0
-            if phase != WHOLE_STEP:
-                skipped = entry(order, 2)
-            c = entry(order, COUNTS + skipped + (k - model.joint_rows) // 2)
-            i, kind, block = model.joint_rows + c * dim, NORMAL, model.joint_rows + c
-            if (k - model.joint_rows) % 2 == 1:
-                i, count, kind = i + 1, dim - 1, FRICTION
-        elif phase != WHOLE_STEP and not is_reached(k, model.row_bodies, first):
-            count = 0
-        return i, count, kind, block
-
-    @ti.func
-    def mark_held(model: ti.template(), x: ti.template()):
-        """Set held [M] from a step without an impact: NORMAL if the contact presses, FRICTION if it sticks, too."""
-        for k in range(entry(x.order, 2), entry(x.order, 1)):
-            c = entry(x.order, COUNTS + k)
-            i, square = model.joint_rows + c * dim, real(0.0)
-            for j in range(1, dim):
-                square += x.impulse[i + j] * x.impulse[i + j]
-            x.held[c] = 0.0
-            if x.impulse[i] > 0:
-                x.held[c] = ti.select(ti.sqrt(square) * beyond < x.limit[c] * x.impulse[i], FRICTION, NORMAL)
-
-    @ti.func
-    def trial_length(record: ti.template(), p, count):
-        """Return |lambda^| of a group."""
-        square = real(0.0)
-        for j in range(count):
-            square += record[p + j * L + trial_] * record[p + j * L + trial_]
-        return ti.sqrt(square)
-
-    return SimpleNamespace(group_at=group_at, mark_held=mark_held, trial_length=trial_length, beyond=beyond)
+@ti.func
+def group_at(k, phase, model: ti.template(), first: ti.template(), order: ti.template()):
+    """Return, for the k-th group of a phase: first row, number of rows, projection, and block."""
+    i, count, kind, block = k, 1, JOINT, k
+    if k >= model.joint_rows:
+        skipped = 0
+        if phase != WHOLE_STEP:
+            skipped = entry(order, 2)
+        c = entry(order, COUNTS + skipped + (k - model.joint_rows) // 2)
+        i, kind, block = model.joint_rows + c * model.dim, NORMAL, model.joint_rows + c
+        if (k - model.joint_rows) % 2 == 1:
+            i, count, kind = i + 1, model.dim - 1, FRICTION
+    elif phase != WHOLE_STEP and not is_reached(k, model.row_bodies, first):
+        count = 0
+    return i, count, kind, block
 
 
-def forward(real: Any, dim: int) -> Any:
-    """Return the loop over all groups."""
-    D, L, f, each = twist_length(dim), record_length(dim), vectors(real, dim), groups(real, dim)
-    rho_, trial_ = offsets(dim)[:2]
-
-    @ti.func
-    def sweep(phase, model: ti.template(), x: ti.template()):
-        """Sweep over all groups; `speed` is changed."""
-        N = model.joint_rows + model.contacts * dim
-        start = target_offset(phase, N)
-        target, trace = ti.static(View(x.phase_target, start), View(x.trace, phase * model.sweeps * N))
-        impulse = ti.static(View(x.impulse, phase * N))
-        for i in range(N):
-            impulse[i] = 0.0
-        for s in range(model.sweeps):
-            for k in range(count_groups(phase, model.joint_rows, x.order)):
-                i, size, kind, block = each.group_at(k, phase, model, x.first, x.order)
-                p, now = i * L, s * N + i
-                va, vb = model.row_bodies[2 * block] * D, slot(model.row_bodies[2 * block + 1], model.bodies) * D
-                for j in range(size):
-                    q = p + j * L
-                    miss = f.dot(x.record, q, x.speed, va) + f.dot(x.record, q + D, x.speed, vb) - target[i + j]
-                    x.record[q + trial_] = impulse[i + j] - x.record[q + rho_] * miss
-                factor = real(1.0)
-                free = is_held(phase, kind, block, model.joint_rows, x.held)
-                if kind == NORMAL and not free and x.record[p + trial_] <= 0.0:
-                    factor = 0.0
-                if kind == FRICTION and not free:
-                    bound = x.limit[block - model.joint_rows] * impulse[i - 1]
-                    length = each.trial_length(x.record, p, size)
-                    if length >= bound:
-                        factor = bound / ti.max(length, 1e-30)
-                for j in range(size):
-                    q = p + j * L
-                    after = factor * x.record[q + trial_]
-                    change = after - impulse[i + j]
-                    f.add(x.speed, va, change, x.record, q + 2 * D)
-                    f.add(x.speed, vb, change, x.record, q + 3 * D)
-                    impulse[i + j] = after
-                    trace[now + j] = after
-
-    return sweep
+@ti.func
+def velocities_of(block, model: ti.template(), D: ti.template()):
+    """Return where the velocities of both bodies of a block are."""
+    return model.row_bodies[2 * block] * D, slot(model.row_bodies[2 * block + 1], model.bodies) * D
 
 
-def update_adjoints(real: Any, dim: int) -> SimpleNamespace:
-    """Return the parts of the adjoint of an update, in their order."""
-    D, L, f, each = twist_length(dim), record_length(dim), vectors(real, dim), groups(real, dim)
-    rho_, trial_, miss_, change_, g_ = offsets(dim)
+@ti.func
+def mark_held(model: ti.template(), x: ti.template()):
+    """Set held [M] from a step without an impact: NORMAL if the contact presses, FRICTION if it sticks, too."""
+    for k in range(entry(x.order, 2), entry(x.order, 1)):
+        c = entry(x.order, COUNTS + k)
+        i, square = model.joint_rows + c * model.dim, 0.0
+        for j in range(1, model.dim):
+            square += x.impulse[i + j] * x.impulse[i + j]
+        x.held[c] = 0.0
+        if x.impulse[i] > 0:
+            x.held[c] = ti.select(ti.sqrt(square) * model.beyond < x.limit[c] * x.impulse[i], FRICTION, NORMAL)
 
-    @ti.func
-    def undo(q, before, after, va, vb, x: ti.template()):
-        """Restore the velocities before the update of a row, from its impulses before and after."""
-        x.record[q + trial_] = before
-        x.record[q + change_] = after - before
-        f.add(x.speed, va, before - after, x.record, q + 2 * D)
-        f.add(x.speed, vb, before - after, x.record, q + 3 * D)
 
-    @ti.func
-    def adj_apply(
-        q, k, va, vb, target: ti.template(), adj_impulse: ti.template(), x: ti.template(), adj_x: ti.template()
-    ):
-        """Compute u - t, lambda^ and adj_lambda' of row k, and subtract adj_Delta from adj_lambda."""
-        miss = f.dot(x.record, q, x.speed, va) + f.dot(x.record, q + D, x.speed, vb)
-        miss -= target[k]
-        x.record[q + miss_] = miss
-        x.record[q + trial_] = x.record[q + trial_] - x.record[q + rho_] * miss
-        projection = f.dot(x.record, q + 2 * D, adj_x.speed, va)
-        projection += f.dot(x.record, q + 3 * D, adj_x.speed, vb)
-        x.record[q + g_] = adj_impulse[k] + projection
-        adj_impulse[k] = -projection
+@ti.func
+def trial_length(record: ti.template(), p, count):
+    """Return |lambda^| of a group."""
+    square = 0.0
+    for j in range(count):
+        trial = record[p + (j + 1) * record.width + TRIAL]
+        square += trial * trial
+    return ti.sqrt(square)
 
-    @ti.func
-    def adj_slide(p, size, c, normal, impulse, adj_impulse: ti.template(), x: ti.template(), adj_x: ti.template()):
-        """Return factor, e.adj_lambda' and |lambda^| of friction by the `impulse` of row `normal`, which may stick."""
-        factor, across, length = real(1.0), real(0.0), real(1.0)
-        bound = x.limit[c] * impulse
-        if bound <= 0.0 or each.trial_length(x.record, p, size) > bound * each.beyond:
-            length = ti.max(each.trial_length(x.record, p, size), 1e-30)
-            factor = bound / length
+
+@ti.func
+def sweep(phase, model: ti.template(), x: ti.template()):
+    """Sweep over all groups; `speed` is changed."""
+    D, L = ti.static(x.speed.width, x.record.width)
+    rho_, trial_ = ti.static(L + RHO, L + TRIAL)
+    N = model.joint_rows + model.contacts * model.dim
+    start = target_offset(phase, N)
+    target, trace = ti.static(View(x.phase_target, start), View(x.trace, phase * model.sweeps * N))
+    impulse = ti.static(View(x.impulse, phase * N))
+    for i in range(N):
+        impulse[i] = 0.0
+    for s in range(model.sweeps):
+        for k in range(count_groups(phase, model.joint_rows, x.order)):
+            i, size, kind, block = group_at(k, phase, model, x.first, x.order)
+            p, now = i * L, s * N + i
+            va, vb = velocities_of(block, model, D)
             for j in range(size):
-                across += x.record[p + j * L + trial_] / length * x.record[p + j * L + g_]
-            adj_x.limit[c] = adj_x.limit[c] + across * impulse
-            adj_impulse[normal] = adj_impulse[normal] + across * x.limit[c]
-        return factor, across, length
-
-    @ti.func
-    def add_record_adjoints(q, adj_u, va, vb, x: ti.template(), adj_x: ti.template()):
-        """Add the adjoints of J and P of a row."""
-        f.add(adj_x.record, q, adj_u, x.speed, va)
-        f.add(adj_x.record, q + D, adj_u, x.speed, vb)
-        f.add(adj_x.record, q + 2 * D, x.record[q + change_], adj_x.speed, va)
-        f.add(adj_x.record, q + 3 * D, x.record[q + change_], adj_x.speed, vb)
-
-    return SimpleNamespace(undo=undo, adj_apply=adj_apply, adj_slide=adj_slide, add_record_adjoints=add_record_adjoints)
-
-
-def adjoint(real: Any, dim: int) -> Any:
-    """Return the adjoint of `sweep`."""
-    D, L, f, each = twist_length(dim), record_length(dim), vectors(real, dim), groups(real, dim)
-    rho_, trial_, miss_, _, g_ = offsets(dim)
-    update = update_adjoints(real, dim)
-
-    @ti.func
-    def adj_sweep(phase, model: ti.template(), x: ti.template(), adj_x: ti.template()):
-        """Reverse the sweeps; `speed` and `adj_speed` are those after the sweeps on entry, those before on return."""
-        N, count = model.joint_rows + model.contacts * dim, count_groups(phase, model.joint_rows, x.order)
-        start = target_offset(phase, N)
-        target, trace = ti.static(View(x.phase_target, start), View(x.trace, phase * model.sweeps * N))
-        adj_impulse = ti.static(View(adj_x.impulse, phase * N))
-        adj_target = ti.static(View(adj_x.phase_target, start))
-        for back in range(model.sweeps):
-            s = model.sweeps - 1 - back
-            for k_back in range(count):
-                i, size, kind, block = each.group_at(count - 1 - k_back, phase, model, x.first, x.order)
-                p, now = i * L, s * N + i
-                va, vb = model.row_bodies[2 * block] * D, slot(model.row_bodies[2 * block + 1], model.bodies) * D
-                for j in range(size):
-                    q, before = p + j * L, real(0.0)
-                    if s > 0:
-                        before = trace[now - N + j]
-                    update.undo(q, before, trace[now + j], va, vb, x)
-                for j in range(size):
-                    q = p + j * L
-                    update.adj_apply(q, i + j, va, vb, target, adj_impulse, x, adj_x)
-
-                factor, across, length = real(1.0), real(0.0), real(1.0)  # adj_lambda^ = factor (g - e across)
-                free = is_held(phase, kind, block, model.joint_rows, x.held)
-                if kind == NORMAL and not free and trace[now] <= 0.0:  # as found, whatever the rounding of lambda^
-                    factor = 0.0
-                if kind == FRICTION and not free:
-                    factor, across, length = update.adj_slide(
-                        p, size, block - model.joint_rows, i - 1, trace[now - 1], adj_impulse, x, adj_x
-                    )
-
-                for j in range(size):
-                    q, g = p + j * L, i + j
-                    adj_trial = factor * (x.record[q + g_] - x.record[q + trial_] / length * across)
-                    u = -x.record[q + rho_] * adj_trial
-                    adj_impulse[g] = adj_impulse[g] + adj_trial
-                    adj_target[i + j] = adj_target[i + j] - u
-                    adj_x.record[q + rho_] = adj_x.record[q + rho_] - x.record[q + miss_] * adj_trial
-                    x.record[q + g_] = u
-                    update.add_record_adjoints(q, u, va, vb, x, adj_x)
-                for j in range(size):
-                    q = p + j * L
-                    f.add(adj_x.speed, va, x.record[q + g_], x.record, q)
-                    f.add(adj_x.speed, vb, x.record[q + g_], x.record, q + D)
-
-    return adj_sweep
+                q = p + j * L
+                miss = dot(D, x.record, q, x.speed, va) + dot(D, x.record, q + D, x.speed, vb) - target[i + j]
+                x.record[q + trial_] = impulse[i + j] - x.record[q + rho_] * miss
+            factor = 1.0
+            free = is_held(phase, kind, block, model.joint_rows, x.held)
+            if kind == NORMAL and not free and x.record[p + trial_] <= 0.0:
+                factor = 0.0
+            if kind == FRICTION and not free:
+                bound = x.limit[block - model.joint_rows] * impulse[i - 1]
+                length = trial_length(x.record, p, size)
+                if length >= bound:
+                    factor = bound / ti.max(length, 1e-30)
+            for j in range(size):
+                q = p + j * L
+                after = factor * x.record[q + trial_]
+                change = after - impulse[i + j]
+                add_multiple(D, x.speed, va, change, x.record, q + 2 * D)
+                add_multiple(D, x.speed, vb, change, x.record, q + 3 * D)
+                impulse[i + j] = after
+                trace[now + j] = after
 
 
-@functools.cache
-def loops(real: Any, dim: int) -> SimpleNamespace:
-    """Return the parts of a solve, see rows.py; order and records are those of records.py.
+@ti.func
+def undo(q, before, after, va, vb, x: ti.template()):
+    """Restore the velocities before the update of a row, from its impulses before and after."""
+    D, L = ti.static(x.speed.width, x.record.width)
+    x.record[q + L + TRIAL] = before
+    x.record[q + L + CHANGE] = after - before
+    add_multiple(D, x.speed, va, before - after, x.record, q + 2 * D)
+    add_multiple(D, x.speed, vb, before - after, x.record, q + 3 * D)
 
-    speed [n + 1, D]: current velocities, the world's last. trace [sweeps, N]: impulses after each sweep. An update
-    concerns a group of rows: a joint's row, a contact's normal row, or its rows of friction.
-    """
-    return SimpleNamespace(
-        sweep=forward(real, dim), adj_sweep=adjoint(real, dim), mark_held=groups(real, dim).mark_held
-    )
+
+@ti.func
+def adj_apply(q, k, va, vb, target: ti.template(), adj_impulse: ti.template(), x: ti.template(), adj_x: ti.template()):
+    """Compute u - t, lambda^ and adj_lambda' of row k, and subtract adj_Delta from adj_lambda."""
+    D, L = ti.static(x.speed.width, x.record.width)
+    rho_, trial_, miss_, g_ = ti.static(L + RHO, L + TRIAL, L + MISS, L + G)
+    miss = dot(D, x.record, q, x.speed, va) + dot(D, x.record, q + D, x.speed, vb)
+    miss -= target[k]
+    x.record[q + miss_] = miss
+    x.record[q + trial_] = x.record[q + trial_] - x.record[q + rho_] * miss
+    projection = dot(D, x.record, q + 2 * D, adj_x.speed, va)
+    projection += dot(D, x.record, q + 3 * D, adj_x.speed, vb)
+    x.record[q + g_] = adj_impulse[k] + projection
+    adj_impulse[k] = -projection
+
+
+@ti.func
+def adj_slide(
+    p, size, c, i, impulse, adj_impulse: ti.template(), model: ti.template(), x: ti.template(), adj_x: ti.template()
+):
+    """Return factor, e.adj_lambda' and |lambda^| of friction by the `impulse` of the normal row i, which may stick."""
+    factor, across, length = 1.0, 0.0, 1.0
+    bound = x.limit[c] * impulse
+    if bound <= 0.0 or trial_length(x.record, p, size) > bound * model.beyond:
+        length = ti.max(trial_length(x.record, p, size), 1e-30)
+        factor = bound / length
+        for j in range(size):
+            end = p + (j + 1) * x.record.width
+            across += x.record[end + TRIAL] / length * x.record[end + G]
+        adj_x.limit[c] = adj_x.limit[c] + across * impulse
+        adj_impulse[i] = adj_impulse[i] + across * x.limit[c]
+    return factor, across, length
+
+
+@ti.func
+def add_record_adjoints(q, adj_u, va, vb, x: ti.template(), adj_x: ti.template()):
+    """Add the adjoints of J and P of a row."""
+    D, L = ti.static(x.speed.width, x.record.width)
+    add_multiple(D, adj_x.record, q, adj_u, x.speed, va)
+    add_multiple(D, adj_x.record, q + D, adj_u, x.speed, vb)
+    add_multiple(D, adj_x.record, q + 2 * D, x.record[q + L + CHANGE], adj_x.speed, va)
+    add_multiple(D, adj_x.record, q + 3 * D, x.record[q + L + CHANGE], adj_x.speed, vb)
+
+
+@ti.func
+def adj_sweep(phase, model: ti.template(), x: ti.template(), adj_x: ti.template()):
+    """Reverse the sweeps; `speed` and `adj_speed` are those after the sweeps on entry, those before on return."""
+    D, L = ti.static(x.speed.width, x.record.width)
+    rho_, trial_, miss_, g_ = ti.static(L + RHO, L + TRIAL, L + MISS, L + G)
+    N, count = model.joint_rows + model.contacts * model.dim, count_groups(phase, model.joint_rows, x.order)
+    start = target_offset(phase, N)
+    target, trace = ti.static(View(x.phase_target, start), View(x.trace, phase * model.sweeps * N))
+    adj_impulse, adj_target = ti.static(View(adj_x.impulse, phase * N), View(adj_x.phase_target, start))
+    for back in range(model.sweeps):
+        s = model.sweeps - 1 - back
+        for k_back in range(count):
+            i, size, kind, block = group_at(count - 1 - k_back, phase, model, x.first, x.order)
+            p, now = i * L, s * N + i
+            va, vb = velocities_of(block, model, D)
+            for j in range(size):
+                before = 0.0
+                if s > 0:
+                    before = trace[now - N + j]
+                undo(p + j * L, before, trace[now + j], va, vb, x)
+            for j in range(size):
+                adj_apply(p + j * L, i + j, va, vb, target, adj_impulse, x, adj_x)
+
+            factor, across, length = 1.0, 0.0, 1.0  # adj_lambda^ = factor (g - e across)
+            free = is_held(phase, kind, block, model.joint_rows, x.held)
+            if kind == NORMAL and not free and trace[now] <= 0.0:  # as found, whatever the rounding of lambda^
+                factor = 0.0
+            if kind == FRICTION and not free:
+                c = block - model.joint_rows
+                factor, across, length = adj_slide(p, size, c, i - 1, trace[now - 1], adj_impulse, model, x, adj_x)
+
+            for j in range(size):
+                q, g = p + j * L, i + j
+                adj_trial = factor * (x.record[q + g_] - x.record[q + trial_] / length * across)
+                u = -x.record[q + rho_] * adj_trial
+                adj_impulse[g] = adj_impulse[g] + adj_trial
+                adj_target[i + j] = adj_target[i + j] - u
+                adj_x.record[q + rho_] = adj_x.record[q + rho_] - x.record[q + miss_] * adj_trial
+                x.record[q + g_] = u
+                add_record_adjoints(q, u, va, vb, x, adj_x)
+            for j in range(size):
+                q = p + j * L
+                add_multiple(D, adj_x.speed, va, x.record[q + g_], x.record, q)
+                add_multiple(D, adj_x.speed, vb, x.record[q + g_], x.record, q + D)
