@@ -226,7 +226,7 @@ def test_a_recording_in_milliseconds_counts_from_its_begin_on_by_every_third_sam
 def test_a_begin_behind_the_window_is_told(tmp_path: Path) -> None:
     seen = tmp_path / "seen.txt"
     oscillator(seen)
-    message = r"samples in the window from 0 to 0.1, since the start of the motion at 0.2; found times from 0"
+    message = r"samples in the window from 0 to 0.1 since the start of the motion at 0.2; found times from 0"
     with pytest.raises(InputError, match=message):
         oscillator(seen, observations={"window": [0.0, 0.1], "begin": 0.2})
 
