@@ -20,7 +20,7 @@ import pytest
 
 import simphys
 from simphys import optimize
-from simphys.app.workflow import Identification
+from simphys.app.identification import Identification
 from simphys.experiment.scene import Scene
 
 ROOT = Path(__file__).parents[1]

@@ -30,7 +30,8 @@ RUNS: dict[str, tuple[str, list[str], int | None]] = {
 
 def record_run(name: str, folder: Path) -> Any:
     """Record a run in a folder; return its scene."""
-    from simphys.app.workflow import IdentificationInterrupted, identify, simulate
+    from simphys.app.identification import IdentificationInterrupted
+    from simphys.app.workflow import identify, simulate
     from simphys.experiment.scene import load_scene
 
     path, overrides, last = RUNS[name]

@@ -21,7 +21,10 @@ PAGES = {
 }
 """Pages made of files elsewhere in the project."""
 REFERENCE = {
-    "scenes": ("Scenes and fits", ["experiment.scene", "app.workflow", "app.assessment", "assess.quality"]),
+    "scenes": (
+        "Scenes and fits",
+        ["experiment.scene", "app.workflow", "app.identification", "app.assessment", "assess.quality"],
+    ),
     "runs": ("Runs, pictures, views", ["record.recording", "plot", "report.build", "runs.export", "view.server"]),
     "rollout": (
         "Rollouts, searches, checks",

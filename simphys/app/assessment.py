@@ -33,7 +33,8 @@ from simphys.runs.judgement import write_judgement
 from simphys.runs.run_files import open_recorder, require_same_run, write_unknowns
 from simphys.scenefile import ValidationSection, from_dict
 
-from .workflow import Identification, identify, prepare_search, require_sound_start, write_measurements
+from .identification import Identification
+from .workflow import identify, prepare_search, require_sound_start, write_measurements
 
 SECONDS = 60.0
 """Budget of time [s]."""

@@ -26,7 +26,8 @@ from simphys.runs.judgement import write_judgement
 from simphys.runs.run_files import open_recorder
 
 from .assessment import search_again
-from .workflow import Identification, fit_with_errors
+from .identification import Identification
+from .workflow import fit_with_errors
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from simphys.optimize.mapping import Map
 from simphys.runs.judgement import write_judgement
 from simphys.runs.run_files import open_recorder
 
-from .workflow import Identification, fit_with_errors
+from .identification import Identification
+from .workflow import fit_with_errors
 
 
 @dataclass(frozen=True)

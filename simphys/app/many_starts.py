@@ -23,7 +23,8 @@ from simphys.optimize.mapping import Map
 from simphys.runs.judgement import write_judgement
 from simphys.runs.run_files import open_recorder
 
-from .workflow import Identification, identify
+from .identification import Identification
+from .workflow import identify
 
 Array = np.ndarray[Any, Any]
 Search = Literal["least_squares", "differential_evolution"]

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from simphys.optimize import IterationRecord
 
     from .fit_check import Expectation
+    from .identification import Identification
     from .intervals import Interval
     from .key_docs import KeyDoc
-    from .workflow import Identification
 
 
 CLAIMS = 10

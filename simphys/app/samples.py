@@ -16,7 +16,8 @@ from simphys.optimize.posterior import Posterior, sample_posterior
 from simphys.runs.judgement import write_judgement
 from simphys.runs.run_files import open_recorder, recorders_of_parts
 
-from .workflow import Identification, fit_with_errors
+from .identification import Identification
+from .workflow import fit_with_errors
 
 MIXED, ENOUGH = 1.05, 100
 """Largest R-hat, and least effective number of samples, that one can rely on."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simphys.app.assessment import assess, load_scene_or_run
-from simphys.app.workflow import Identification
+from simphys.app.identification import Identification
 from simphys.assess.before import judge_start, settle_starts
 from simphys.assess.draws import draw_starts
 from simphys.assess.recovery import Recovery, judge_recovery

@@ -13,7 +13,7 @@ import pytest
 
 import simphys
 from simphys.app.assessment import assess
-from simphys.app.workflow import Identification, IdentificationInterrupted
+from simphys.app.identification import Identification, IdentificationInterrupted
 from simphys.autograd import tensor
 from simphys.autograd.errors import InputError
 from simphys.optimize import IterationRecord, minimize

@@ -10,7 +10,7 @@ import pytest
 
 import simphys
 from simphys import optimize
-from simphys.app.workflow import Identification
+from simphys.app.identification import Identification
 from simphys.assess.agreement import judge_agreement
 from simphys.assess.criteria import Criterion
 from simphys.assess.shared import Estimates, Recordings

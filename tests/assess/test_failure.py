@@ -10,7 +10,7 @@ import pytest
 
 import simphys
 from simphys.app.assessment import assess
-from simphys.app.workflow import Identification
+from simphys.app.identification import Identification
 from simphys.assess import Criterion, heed_failure
 from simphys.experiment.scene import Scene
 

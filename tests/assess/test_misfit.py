@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import simphys
-from simphys.app.workflow import Identification
+from simphys.app.identification import Identification
 from simphys.assess.criteria import Criterion
 from simphys.experiment.scene import Scene
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import simphys
-from simphys.app.workflow import Identification
+from simphys.app.identification import Identification
 from simphys.assess import omitted
 from simphys.assess.criteria import Criterion
 from simphys.assess.omitted import Omitted, find_omitted

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import simphys
-from simphys.app.workflow import Identification
+from simphys.app.identification import Identification
 from simphys.assess import judge
 from simphys.assess.criteria import grade
 from simphys.assess.time_step import _find_smooth as find_smooth

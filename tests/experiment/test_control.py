@@ -11,8 +11,8 @@ import pytest
 
 import simphys
 from simphys import plot
+from simphys.app.identification import IdentificationInterrupted
 from simphys.app.step_graph import draw_step
-from simphys.app.workflow import IdentificationInterrupted
 from simphys.autograd import tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.diagnose.check.scene import check_scene

@@ -12,6 +12,7 @@ import pytest
 import simphys
 from simphys import optimize, plot
 from simphys.app import report
+from simphys.app.identification import IdentificationInterrupted
 from simphys.autograd import gradcheck, tensor
 from simphys.autograd.errors import InputError
 from simphys.autograd.proof.gradcheck import dot_product_test
@@ -122,7 +123,7 @@ def test_a_fit_by_frequency_goes_through_its_stages_and_is_resumed_to_the_same_b
             raise KeyboardInterrupt
 
     scene = measured(tmp_path, loss=loss, output={"folder": str(tmp_path / "again")})
-    with pytest.raises(simphys.app.workflow.IdentificationInterrupted):
+    with pytest.raises(IdentificationInterrupted):
         simphys.identify(scene, folder=tmp_path / "run", on_iteration=interrupt)
     again = simphys.identify(scene, folder=tmp_path / "run", resume=True)
     assert again.result.theta.tobytes() == fit.result.theta.tobytes()

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from simphys.app.workflow import Identification, identify
+from simphys.app.identification import Identification
+from simphys.app.workflow import identify
 from simphys.autograd import Graph, InputError, profile, tensor
 from simphys.diagnose.check import check
 from simphys.diagnose.health import scene_health

@@ -55,7 +55,7 @@ def optimize(
             fit = late.workflow.identify(
                 loaded, folder=folder, overwrite=overwrite, resume=resume, on_iteration=on_iteration, each=each
             )
-    except late.workflow.IdentificationInterrupted as stop:
+    except late.identification.IdentificationInterrupted as stop:
         late.report.print_identification(stop.identification)
         message = f"The evaluations so far are recorded in {folder}: --resume continues. {KEEP_SEGMENTS}"
         leave(stop, message, 130)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from simphys.app.assessment import assess
-from simphys.app.workflow import Identification, identify, simulate_together
+from simphys.app.identification import Identification
+from simphys.app.workflow import identify, simulate_together
 from simphys.autograd.errors import InputError
 from simphys.experiment import batches
 from simphys.experiment.family import Family

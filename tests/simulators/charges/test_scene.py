@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import simphys
-from simphys.app.workflow import Identification
+from simphys.app.identification import Identification
 from simphys.experiment.scene import Scene, build_scene
 from simphys.scenefile import ConfigError, from_dict
 from simphys.simulators.charges import Charges

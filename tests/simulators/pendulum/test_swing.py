@@ -13,7 +13,7 @@ import pytest
 
 import simphys
 from simphys import optimize
-from simphys.app.workflow import Identification
+from simphys.app.identification import Identification
 from simphys.experiment.scene import Scene
 
 from .recordings import DATA, FOLDER, load, rmse, script
