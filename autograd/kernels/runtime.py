@@ -36,6 +36,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..mode import switch
+from . import cache_folder
 from .compiler import COMPILERS, VARIABLE, chosen, installed, load
 from .counters import counters as counters
 from .front_end import hasten, live_arrays
@@ -50,16 +51,10 @@ ti: Any = load(compiler)
 hasten(ti)
 _arrays = live_arrays(ti) if compiler == "taichi" else ()  # quadrants takes care of them itself
 
-CACHE_BYTES = 2**30
-"""Largest size of the compiler's cache of kernels on disk: its own limit holds the kernels of few simulators."""
-_FOLDER = os.environ.get(
-    f"{'QD' if compiler == 'quadrants' else 'TI'}_OFFLINE_CACHE_FILE_PATH",
-    ti._lib.core.CompileConfig().offline_cache_file_path,
-)
-"""The folder of other programs' kernels. Each of these, at its end, removes a quarter of it beyond its own limit."""
+_FOLDER = cache_folder.find(compiler, ti)
 _OPTIONS: dict[str, Any] = {
-    "offline_cache_max_size_of_files": CACHE_BYTES,
-    "offline_cache_file_path": f"{_FOLDER}_simphys",
+    "offline_cache_max_size_of_files": cache_folder.BYTES,
+    "offline_cache_file_path": _FOLDER,
 }
 if compiler == "taichi":
     # Its optimization of arrays in serial loops loses stores (https://github.com/taichi-dev/taichi/issues/8576).
@@ -310,6 +305,7 @@ def _start(wanted: Settings) -> None:
 
 
 def _start_program(wanted: Settings) -> None:
+    cache_folder.remove_old_lock(compiler, _FOLDER)
     with contextlib.redirect_stdout(io.StringIO()):  # init prints the arch, whatever the logging level
         ti.init(
             arch=getattr(ti, wanted.arch),
