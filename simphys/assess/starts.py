@@ -86,20 +86,15 @@ def _fit_from(objective: Carried[SceneObjective[Any]], fit: Fit, start: Array) -
     return result.theta, result.loss if result.horizon == 1 else np.inf
 
 
-def judge_starts(tried: Starts, found: optimize.Result, uncertainty: Uncertainty | None = None) -> Criterion:
-    """Judge the agreement of fits from several starts with the fit that was found.
-
-    With its uncertainty, the values of a better one are named.
-    """
+def judge_starts(tried: Starts, found: optimize.Result, uncertainty: Uncertainty) -> Criterion:
+    """Judge the agreement of fits from several starts with the fit that was found, of this uncertainty."""
     count, same = len(tried.loss), int(tried.same.sum())
     worse = (tried.loss - found.loss) / tried.unit
     better = -float(worse.min())
     words = f"{same} of {count} starts end at the fit"
     if better > SAME_LOSS:
-        remedy = "Start [unknowns] from the better one, which is recorded in assessment/starts."
-        if uncertainty is not None:
-            values = describe_values(uncertainty, tried.theta[int(np.argmin(tried.loss))])
-            remedy = f"Start [unknowns] from the better one: {values}. All of its values are in assessment/starts."
+        values = describe_values(uncertainty, tried.theta[int(np.argmin(tried.loss))])
+        remedy = f"Start [unknowns] from the better one: {values}. All of its values are in assessment/starts."
         words += f"; one ends better, by {2 * better:.3g} in chi^2"
         return Criterion("starts tried", same, "failed", words, remedy)
     rivals = int(np.sum(~tried.same & (np.abs(worse) < SAME_LOSS)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from simphys.scenefile.body_names import change_at, given_names, name_bodies, name_naming_key, suggest
@@ -36,7 +36,7 @@ def replace_entry_names(scene: dict[str, Any], rows: Mapping[str, str]) -> tuple
     def number(key: Key, section: Any) -> Any:
         if not isinstance(section, Mapping) or not isinstance(section.get("entries"), list):
             return section
-        if not any([isinstance(entry, str) for entry, _ in _indices(section["entries"])]):
+        if not any([isinstance(_row_of(entry), str) for entry in section["entries"]]):
             return section
         known = _find_rows(scene, str(section.get("parameter")), rows)
         entries: list[Any] = []
@@ -55,10 +55,9 @@ def replace_entry_names(scene: dict[str, Any], rows: Mapping[str, str]) -> tuple
     return scene, problems
 
 
-def _indices(entries: Sequence[Any]) -> Iterator[tuple[Any, int]]:
-    """List the indices of rows, with their places."""
-    for place, entry in enumerate(entries):
-        yield (entry[0] if isinstance(entry, list) and entry else entry), place
+def _row_of(entry: Any) -> Any:
+    """The row in an entry, which may have further indices."""
+    return entry[0] if isinstance(entry, list) and entry else entry
 
 
 def _find_rows(scene: Mapping[str, Any], field: str, rows: Mapping[str, str]) -> Rows:

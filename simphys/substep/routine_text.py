@@ -46,7 +46,6 @@ class Packed(NamedTuple):
     """Constants as arrays: the integers in one, the numbers in another, and the rest one by one."""
 
     static: dict[str, Hashable]
-
     tree: Constants
     arrays: dict[str, Array]
     scalars: dict[str, dict[str, int]]

@@ -35,7 +35,6 @@ EQUIVALENT = {
     "jvp_contact_rows: -x.gap?c? / model.dt < model.rest_speed -> *<=*": "the kink: test_contact_rows.py",
     "jvp_contact_rows: dx.contact_target?c * dim + j? = 0.0 -> nothing": WORKSPACE,
     "jvp_*: *x.*?e? = 0.0 -> nothing": WORKSPACE,
-    "jvp_begin: *x.phase_target?N + i? = 0.0 -> nothing": WORKSPACE,
     "jvp_solve_phases: dx.shift?e? = 0.0 -> nothing": WORKSPACE,
     "jvp_solve_phases: phase_count > 1 -> phase_count >= 1": "only saves work",
 }

@@ -2,30 +2,11 @@
 
 from simphys.autograd.kernels.runtime import ti
 
-from ..rows import add_to_row, row_of
-from ..twist import join
 from . import phases
 from .phases import count_phases, has_own_target, impulse_time, is_impact_row, row_velocity, timing_body
 from .records import add_multiple, entry, is_reached, jvp_prepare, prepare, row_at, slot, sort_contacts
 from .sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, PHASES, WHOLE_STEP
 from .sweeps_tangent import jvp_sweep
-
-
-@ti.func
-def jvp_begin(model: ti.template(), x: ti.template(), dx: ti.template()):
-    dim, D = ti.static(model.dim, model.freedoms)
-    n, N = model.bodies, model.joint_rows + model.contacts * dim
-    phases.begin(model, x)
-    for e in range(n * D, (n + 1) * D):
-        dx.speed[e] = 0.0
-        dx.delta_v[e] = 0.0
-    for e in range(n * D):
-        dx.delta_v[e] = dx.twist[e]
-    for b in range(n):
-        add_to_row(dx.delta_v, b, join(-row_of(dx.velocity, b), -row_of(dx.angular_velocity, b)))
-    for i in range(N):
-        dx.phase_target[i] = dx.target[i]
-        dx.phase_target[N + i] = 0.0
 
 
 @ti.func
@@ -120,7 +101,8 @@ def jvp_solve_phases(model: ti.template(), x: ti.template(), dx: ti.template()):
     sort_contacts(model, x)
     prepare(model, x)
     jvp_prepare(model, x, dx)
-    jvp_begin(model, x, dx)
+    phases.begin(model, x)
+    phases.begin(model, dx)  # a linear map
     phase_count = count_phases(x.order)
     for phase in range(phase_count):
         jvp_begin_phase(phase, model, x, dx)
