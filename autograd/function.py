@@ -10,7 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from .context import Context
-from .errors import GraphError
+from .errors import GraphError, MissingJvp
 from .kernels.memory import held
 from .mode import switch, take_over
 from .node import NO_TENSOR, Edge, Node, begin, sequence
@@ -71,6 +71,15 @@ class Function:
         raise TypeError("a Function must define backward(ctx, *adj_outputs)")
 
     jvp: Any = None
+
+    @classmethod
+    def require_jvp(cls, name: str) -> None:
+        """Raise MissingJvp, which says what to do, if there is no jvp; `name` is that of the node."""
+        if cls.jvp is None:
+            raise MissingJvp(
+                f"{name}: {cls.__name__} has no jvp, so no tangent can be pushed through it. "
+                'Define its static jvp(ctx, *tangents), or differentiate in reverse: vjp or jacobian(mode="reverse").'
+            )
 
     @classmethod
     def apply(cls, *inputs: Any) -> Any:

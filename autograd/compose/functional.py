@@ -42,11 +42,7 @@ def linearize(outputs: Tensors, inputs: Tensors) -> Push:
     sources = [origin(x) for x in inputs]
     nodes = between(outputs, set(sources))
     for node in nodes:
-        if node.function.jvp is None:
-            raise MissingJvp(
-                f"{node.name()}: {node.function.__name__} has no jvp, so no tangent can be pushed through it. "
-                'Define its static jvp(ctx, *tangents), or differentiate in reverse: vjp or jacobian(mode="reverse").'
-            )
+        node.function.require_jvp(node.name())
 
     def push(*tangents: npt.ArrayLike | Tensor | None) -> tuple[Array, ...]:
         known: dict[Key, Array] = {}

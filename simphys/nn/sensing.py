@@ -18,11 +18,6 @@ def adj_share(x, part, adj_c):
     return part * adj_c
 
 
-@share.tangent
-def jvp_share(x, part, dx):
-    return part * dx
-
-
 @element
 def sense_goal(c, goal):
     return goal - c
@@ -31,8 +26,3 @@ def sense_goal(c, goal):
 @sense_goal.adjoint
 def adj_sense_goal(c, goal, adj_offset):
     return -adj_offset
-
-
-@sense_goal.tangent
-def jvp_sense_goal(c, goal, dc):
-    return -dc

@@ -34,11 +34,6 @@ def adj_remember(psi, D, a, b, g):
     return b * g, a * g
 
 
-@remember.tangent
-def jvp_remember(psi, D, a, b, dpsi, dD):
-    return remember(dpsi, dD, a, b)
-
-
 def profile(x: Array, *, width: float, speed: float, frequency: float, dt: float) -> tuple[Array, Array]:
     """Compute a and b at places x in a layer: width L [m], speed c [m/s], frequency f [Hz], time step [s]."""
     d0 = -3 * speed * np.log(REFLECTION) / (2 * width)

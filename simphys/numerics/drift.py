@@ -14,8 +14,3 @@ def drift(x, v, e):
 @drift.adjoint
 def adj_drift(x, v, e, adj_x):
     return adj_x, e * adj_x
-
-
-@drift.tangent
-def jvp_drift(x, v, e, dx, dv):
-    return dx + e * dv

@@ -30,9 +30,3 @@ def rub(F, w, u):
 def adj_rub(F, w, u, y):
     q = PER_RIGHT_ANGLE * F / (w * w + u * u) * y
     return -PER_RIGHT_ANGLE * ti.atan2(u, w) * y, u * q, -w * q
-
-
-@rub.tangent
-def jvp_rub(F, w, u, dF, dw, du):
-    q = PER_RIGHT_ANGLE * F / (w * w + u * u)
-    return -PER_RIGHT_ANGLE * ti.atan2(u, w) * dF + q * (u * dw - w * du)

@@ -8,14 +8,11 @@
     def adj_kick(v, f, m, h, adj_v):
         return adj_v, (h / m) * adj_v, -(h / (m * m)) * f.dot(adj_v)
 
-    @kick.tangent
-    def jvp_kick(v, f, m, h, dv, df, dm):
-        return dv + (h / m) * (df - (dm / m) * f)
-
-The adjoint takes the inputs and an adjoint for each result. The tangent takes the inputs and a tangent, named d and the
-input, for each input that varies. h is a constant here: it has no tangent, so the adjoint returns nothing for it.
-Either may take the results as well, right after the inputs: adj_f(x, y, adj_y) and jvp_f(x, y, dx) for y = f(x). So
-nothing needs to be solved for twice.
+The adjoint takes the inputs and an adjoint for each result. h is a constant here: the adjoint returns nothing for it.
+The tangent follows from the source (forward_mode.py). One by hand is decorated by `@kick.tangent` and takes the inputs
+and a tangent, named d and the input, for each input that varies: jvp_kick(v, f, m, h, dv, df, dm). Either may take the
+results as well, right after the inputs: adj_f(x, y, adj_y) and jvp_f(x, y, dx) for y = f(x). So nothing needs to be
+solved for twice.
 Element functions have no annotations: the compiler makes a version for each type and dimension that they are called
 with. They call each other like functions.
 """
@@ -30,10 +27,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from simphys.autograd.errors import InputError
+from simphys.autograd.errors import InputError, MissingJvp
 from simphys.autograd.kernels.runtime import ti
 
 from .dependencies import find_dependencies
+from .forward_mode import derive
+from .forward_rules import Underivable
 from .linear import find_linear
 from .names import find_undefined, list_called
 from .outside import Outside, is_of_user
@@ -127,7 +126,31 @@ class Element:
         self.name = self.forward.name
         self.inputs = self.forward.parameters
         self.adjoint: Rule | None = None
-        self.tangent: Rule | None = None
+        self.by_hand: Rule | None = None
+        """Tangent that is written by hand."""
+        self.varying: tuple[str, ...] | None = None
+        """Inputs that vary, once the element is declared."""
+
+    @property
+    def tangent(self) -> Rule | None:
+        """Tangent by hand, or else the one that follows from the source, if it is declared; None without either."""
+        return self.by_hand or (self._derived[0] if self.varying is not None else None)
+
+    def require_tangent(self) -> Rule:
+        """Return the tangent. Errors: MissingJvp, with the reason why none follows from the source."""
+        if self.tangent is None:
+            reason = f"{self.name} has no tangent: {self._derived[1]}."
+            raise MissingJvp(f"{reason} Add @{self.name}.tangent, or use reverse mode.")
+        return self.tangent
+
+    @cached_property
+    def _derived(self) -> tuple[Rule | None, str]:
+        plain = inspect.unwrap(self.forward.func)
+        try:
+            return _read_rule(derive(plain, self.varying or ())), ""
+        except Underivable as error:
+            code = plain.__code__
+            return None, f"{code.co_filename}:{code.co_firstlineno + error.line - 1}: {error.reason}"
 
     def list_outside(self) -> list[Outside]:
         """List the names that its rules capture."""
@@ -158,7 +181,7 @@ class Element:
         if len(rule.results) != len(self.forward.results):
             constraint = f"the tangent of {self.name} returns {len(self.forward.results)} values"
             raise _refuse(rule, constraint, f"{len(rule.results)}")
-        self.tangent = rule
+        self.by_hand = rule
         return rule.func
 
     def results_read(self, rule: Rule) -> tuple[str, ...]:
@@ -176,12 +199,15 @@ class Element:
         if found != len(varying):
             constraint = f"it returns an adjoint for each of {', '.join(varying)}: {len(varying)} values"
             raise _refuse(self.adjoint, constraint, f"{found}")
-        if self.tangent is not None:
-            begin = len(self.inputs) + len(self.results_read(self.tangent))
-            moving = tuple([name[1:] for name in self.tangent.parameters[begin:]])
+        if self.by_hand is not None:
+            begin = len(self.inputs) + len(self.results_read(self.by_hand))
+            moving = tuple([name[1:] for name in self.by_hand.parameters[begin:]])
             if moving != varying:
                 constraint = f"it takes a tangent for each of {', '.join(varying)}"
-                raise _refuse(self.tangent, constraint, ", ".join(moving) or "none")
+                raise _refuse(self.by_hand, constraint, ", ".join(moving) or "none")
+        if self.varying not in (None, varying):
+            raise _refuse(self.adjoint, f"all its declarations let {', '.join(self.varying)} vary", ", ".join(varying))
+        self.varying = varying
 
 
 def element(function: Callable[..., Any]) -> Any:

@@ -13,6 +13,8 @@ from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
 
+from .outside import names_of
+
 
 def in_python(function: Any) -> Callable[..., Any]:
     """Copy a function, so that those of the compiler that it calls by name run in Python, too.
@@ -41,7 +43,7 @@ def _copy(plain: FunctionType, known: dict[FunctionType, FunctionType]) -> Funct
     given = dict(zip(plain.__code__.co_freevars, plain.__closure__ or (), strict=True))
     cells = {name: CellType() for name in code.co_freevars}
     made = known[plain] = FunctionType(code, space, plain.__name__, plain.__defaults__, tuple(cells.values()))
-    for name in code.co_names:
+    for name in names_of(code):
         if name in space:
             space[name] = _replace(space[name], known)
     for name, cell in cells.items():

@@ -14,8 +14,3 @@ def kick(v, f, m, h):
 @kick.adjoint
 def adj_kick(v, f, m, h, adj_v):
     return adj_v, (h / m) * adj_v, -(h / (m * m)) * f.dot(adj_v)
-
-
-@kick.tangent
-def jvp_kick(v, f, m, h, dv, df, dm):
-    return dv + (h / m) * (df - (dm / m) * f)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from simphys.autograd.kernels.runtime import ti
 
 from .element import element
+from .forward_mode import tangent_of
 
 UNBOUNDED = 1e30
 """Value of -`low` and `high` for an axis without ends."""
@@ -60,9 +61,7 @@ def adj_interpolate(f, r, adj):
     return adj_corners(f, r, adj), adj * slopes(f, r)
 
 
-@interpolate.tangent
-def jvp_interpolate(f, r, df, dr):
-    return interpolate(df, r) + slopes(f, r).dot(dr)
+jvp_interpolate = tangent_of(interpolate, "f", "r")
 
 
 @ti.func

@@ -75,7 +75,7 @@ def _find_names(functions: Iterable[Any]) -> Iterator[tuple[Place, Any]]:
         if not isinstance(found, FunctionType) or found in known:
             continue
         known.add(found)
-        names = _names_of(found.__code__)
+        names = names_of(found.__code__)
         cells = zip(found.__code__.co_freevars, found.__closure__ or (), strict=True)
         places: list[Place] = [(cell, name) for name, cell in cells]
         places += [(found.__globals__, name) for name in names if name in found.__globals__]
@@ -92,8 +92,9 @@ def _find_names(functions: Iterable[Any]) -> Iterator[tuple[Place, Any]]:
                 waiting.append(called)
 
 
-def _names_of(code: CodeType) -> list[str]:
-    inner = [name for part in code.co_consts if isinstance(part, CodeType) for name in _names_of(part)]
+def names_of(code: CodeType) -> list[str]:
+    """List the names that code takes from outside, that of functions within it included."""
+    inner = [name for part in code.co_consts if isinstance(part, CodeType) for name in names_of(part)]
     return list(dict.fromkeys([*code.co_names, *inner]))
 
 

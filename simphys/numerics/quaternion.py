@@ -15,6 +15,8 @@ Source: Sola 2017, Quaternion kinematics for the error-state Kalman filter, sect
 
 from simphys.autograd.kernels.runtime import ti
 
+from .forward_mode import tangent_of
+
 SMALL = 0.1
 """Value of a^2 below which k and k' are series; there, six terms err by 1e-14, and the quotients by 10 roundings."""
 
@@ -39,9 +41,7 @@ def adj_product(p, q, g):
     return product(g, conjugate(q)), product(conjugate(p), g)
 
 
-@ti.func
-def jvp_product(p, q, dp, dq):
-    return product(dp, q) + product(p, dq)
+jvp_product = tangent_of(product, "p", "q")
 
 
 @ti.func
@@ -81,8 +81,4 @@ def adj_exponential(phi, g):
     return k * along + (slope * phi.dot(along) - k / 2 * g[0]) * phi
 
 
-@ti.func
-def jvp_exponential(phi, dphi):
-    _, k, slope = series(phi.dot(phi))
-    along = phi.dot(dphi)
-    return with_scalar(-k / 2 * along, k * dphi + slope * along * phi)
+jvp_exponential = tangent_of(exponential, "phi")

@@ -16,13 +16,12 @@ Source: Sola 2017, Quaternion kinematics for the error-state Kalman filter, sect
 
 from simphys.autograd.kernels.runtime import ti
 
+from .forward_mode import tangent_of
 from .quaternion import (
     adj_exponential,
     adj_product,
     conjugate,
     exponential,
-    jvp_exponential,
-    jvp_product,
     product,
     vector_part,
     with_scalar,
@@ -110,11 +109,4 @@ def adj_advance(q, phi, g):
         return (adj_unit - unit.dot(adj_unit) * unit) / q.norm(), adj_exponential(phi, adj_e)
 
 
-@ti.func
-def jvp_advance(q, phi, dq, dphi):
-    if ti.static(q.n == 1):
-        return dq + dphi
-    else:
-        unit = q / q.norm()
-        dunit = (dq - unit.dot(dq) * unit) / q.norm()
-        return jvp_product(exponential(phi), unit, jvp_exponential(phi, dphi), dunit)
+jvp_advance = tangent_of(advance, "q", "phi")

@@ -26,11 +26,6 @@ def adj_sum_of(a, b, adj):
     return adj, adj
 
 
-@sum_of.tangent
-def jvp_sum_of(a, b, da, db):
-    return da + db
-
-
 @element
 def difference_of(a, b):
     return a - b
@@ -41,11 +36,6 @@ def adj_difference_of(a, b, adj):
     return adj, -adj
 
 
-@difference_of.tangent
-def jvp_difference_of(a, b, da, db):
-    return da - db
-
-
 @element
 def multiple_of(a, factor):
     return factor * a
@@ -54,11 +44,6 @@ def multiple_of(a, factor):
 @multiple_of.adjoint
 def adj_multiple_of(a, factor, adj):
     return factor * adj
-
-
-@multiple_of.tangent
-def jvp_multiple_of(a, factor, da):
-    return factor * da
 
 
 class Elementwise(PerElement):

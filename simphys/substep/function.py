@@ -51,6 +51,11 @@ class Substep(Function):
         outputs = _visible(pattern, recording.add(pattern.bind(model, made)))
         return tuple(outputs) if len(outputs) > 1 else outputs[0]
 
+    @classmethod
+    def require_jvp(cls, name: str) -> None:
+        """Raise MissingJvp, which names the element and why it has no tangent, if there is no jvp."""
+        cls.pattern.require_tangent()
+
     @staticmethod
     def forward(ctx: Context, model: Any, *inputs: Any) -> Any:
         pattern: Pattern = ctx.function.pattern

@@ -113,6 +113,10 @@ class Operation(Pattern):
     def has_tangent(self) -> bool:
         return self._runs["tangent"] is not None
 
+    def require_tangent(self) -> None:
+        if not self.has_tangent:
+            raise MissingJvp(f"{self.source} has no tangent. Pass tangent=..., or use reverse mode.")
+
     @property
     def reads_results(self) -> bool:
         return any([name in self._likes for kind in ("adjoint", "tangent") for name in self._reads.get(kind, ())])
@@ -146,8 +150,7 @@ class Operation(Pattern):
         self._append_results(op, scope, "forward", "value")
 
     def tangent(self, op: Op, scope: Scope) -> None:
-        if not self.has_tangent:
-            raise MissingJvp(f"{self.source} has no tangent. Pass tangent=..., or use reverse mode.")
+        self.require_tangent()
         self._append_results(op, scope, "tangent", "tangent")
 
     def _append_results(self, op: Op, scope: Scope, name: Pass, kind: Kind) -> None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from simphys.autograd.errors import InputError, MissingJvp
+from simphys.autograd.errors import InputError
 from simphys.numerics.element import Element, Rule, element_of
 from simphys.numerics.outside import Outside
 from simphys.simulator import Shape
@@ -147,6 +147,10 @@ class Pattern(ABC):
         """True if it has a tangent."""
         return self.element.tangent is not None
 
+    def require_tangent(self) -> None:
+        """Raise MissingJvp, with what to do, if it has no tangent."""
+        self.element.require_tangent()
+
     @cached_property
     def reads_results(self) -> bool:
         """True if the adjoint or the tangent takes the results."""
@@ -271,11 +275,7 @@ class Pattern(ABC):
 
     def tangent_rule(self) -> Rule:
         """Return the tangent of the element function. Errors: MissingJvp."""
-        if self.element.tangent is None:
-            raise MissingJvp(
-                f"{self.element.name} has no tangent. Add @{self.element.name}.tangent, or use reverse mode."
-            )
-        return self.element.tangent
+        return self.element.require_tangent()
 
     def wanted_adjoints(self, op: Op, scope: Scope) -> list[str]:
         """List the inputs whose adjoints are wanted, but for those that are zero."""

@@ -33,11 +33,6 @@ def adj_take(u, r, adj):
     return adj, 0.0 * r
 
 
-@take.tangent
-def jvp_take(u, r, du, dr):
-    return du
-
-
 def read_at(result: str, *, field: str, position: str, over: str, sides: str = "boundaries", grid: str = CELLS) -> Any:
     """Declare a sub-step that reads a field [*cells] at points [n, dim], between the cells of `model.cells`.
 

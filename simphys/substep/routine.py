@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simphys.autograd import runtime
-from simphys.autograd.errors import InputError
+from simphys.autograd.errors import InputError, MissingJvp
 from simphys.numerics.outside import Outside, is_of_user
 from simphys.simulator import Shape
 
@@ -122,6 +122,10 @@ class Routine(Pattern):
         for name in names:
             if name not in known:
                 raise InputError(self.source, f"{name} {constraint}", "no such array", remedy)
+
+    def require_tangent(self) -> None:
+        if self._functions.tangent is None:
+            raise MissingJvp(f"{self.source} has no tangent. Pass one in Functions, or use reverse mode.")
 
     def cost_us(self, op: Op) -> float:
         return 0.0  # it runs on one thread

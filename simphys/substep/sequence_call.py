@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from simphys.autograd.errors import InputError, MissingJvp
+from simphys.autograd.errors import InputError
 from simphys.numerics.element import Element, Rule, element_of
 
 from .action import Kind, Site, Slot, identifier, zero_element
@@ -101,10 +101,7 @@ class Call:
     @property
     def tangent(self) -> Rule:
         """The tangent rule. Errors: MissingJvp."""
-        if self.element.tangent is None:
-            name = self.element.name
-            raise MissingJvp(f"{name} has no tangent. Add @{name}.tangent, or use reverse mode.")
-        return self.element.tangent
+        return self.element.require_tangent()
 
 
 class Ends(NamedTuple):

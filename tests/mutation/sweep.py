@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -36,7 +37,8 @@ class Sweep(NamedTuple):
 
         A rule for the wrong one indexes beyond the end of a vector, on which the compiler crashes.
         """
-        found = mutation.mutants(self.module, *self.rules)
+        rules = [rule for rule in self.rules if rule != "jvp_*" or has_tangents_by_hand(self.module)]
+        found = mutation.mutants(self.module, *rules)
         return [mutant for mutant in found if not re.fullmatch(r"\w+\.n == \d", mutant.before)]
 
     def passes_the_original(self) -> None:
@@ -53,6 +55,11 @@ class Sweep(NamedTuple):
 
     def is_equivalent(self, mutant: Mutant) -> bool:
         return any(_matches(mutant, pattern) for pattern in self.equivalent)
+
+
+def has_tangents_by_hand(module: ModuleType) -> bool:
+    """True if tangents are written in a module. Others follow from the source of what they are tangents of."""
+    return "def jvp_" in inspect.getsource(module)
 
 
 def sample(mutants: list[Mutant], each: float) -> list[Mutant]:

@@ -64,8 +64,8 @@ def drifting(module: Any) -> None:
 
 
 SWEEPS = [
-    Sweep(force, ("pair_force", "adj_pair_force", "jvp_pair_force"), charge_force),
-    Sweep(field, ("field_force", "adj_field_force", "jvp_field_force"), field_force),
-    Sweep(kick, ("kick", "adj_kick", "jvp_kick"), kicking),
-    Sweep(drift, ("drift", "adj_drift", "jvp_drift"), drifting),
+    Sweep(force, ("pair_force", "adj_pair_force"), charge_force),
+    Sweep(field, ("field_force", "adj_field_force"), field_force),
+    Sweep(kick, ("kick", "adj_kick"), kicking),
+    Sweep(drift, ("drift", "adj_drift"), drifting),
 ]

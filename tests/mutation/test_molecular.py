@@ -138,40 +138,38 @@ def ticking(module: Any) -> None:
 SECOND = "each atom sums its own adjoint; the rule names both"
 TIE = "no step begins at just half a step before the averages"
 SWEEPS = [
-    Sweep(bonded, ("bond", "adj_bond", "jvp_bond"), links_of("Bond")),
-    Sweep(bonded, ("angle", "adj_angle", "jvp_angle"), links_of("Angle")),
-    Sweep(potential, ("pair_force", "adj_pair_force", "jvp_pair_force"), pairs_of("PairForce")),
-    Sweep(potential, ("pair_sums", "adj_pair_sums", "jvp_pair_sums"), pairs_of("PairSums")),
+    Sweep(bonded, ("bond", "adj_bond"), links_of("Bond")),
+    Sweep(bonded, ("angle", "adj_angle"), links_of("Angle")),
+    Sweep(potential, ("pair_force", "adj_pair_force"), pairs_of("PairForce")),
+    Sweep(potential, ("pair_sums", "adj_pair_sums"), pairs_of("PairSums")),
     Sweep(
         coulomb,
-        ("charge_force", "adj_charge_force", "jvp_charge_force"),
+        ("charge_force", "adj_charge_force"),
         charges_of("ChargeForce"),
         equivalent={"adj_charge_force: q_i [*] r*": SECOND},
     ),
     Sweep(
         coulomb,
-        ("charge_sums", "adj_charge_sums", "jvp_charge_sums"),
+        ("charge_sums", "adj_charge_sums"),
         charges_of("ChargeSums"),
         equivalent={"adj_charge_sums: q_i [*] e -> *": SECOND},
     ),
-    Sweep(
-        coulomb, ("self_sums", "adj_self_sums", "jvp_self_sums"), check_of(coulomb, "SelfSums", -1.3, shapes=((9,),))
-    ),
-    Sweep(histogram, ("pair_histogram", "adj_pair_histogram", "jvp_pair_histogram"), distances),
-    Sweep(histogram, ("give", "adj_give", "jvp_give"), check_of(histogram, "SumAtoms", shapes=((9, 4),))),
+    Sweep(coulomb, ("self_sums", "adj_self_sums"), check_of(coulomb, "SelfSums", -1.3, shapes=((9,),))),
+    Sweep(histogram, ("pair_histogram", "adj_pair_histogram"), distances),
+    Sweep(histogram, ("give", "adj_give"), check_of(histogram, "SumAtoms", shapes=((9, 4),))),
     Sweep(motion, ("warm", "adj_warm", "jvp_warm"), bath),
     Sweep(
         averages,
-        ("measure", "adj_measure", "jvp_measure"),
+        ("measure", "adj_measure"),
         check_of(averages, "Measure", 9, 0.3, shapes=((9, 2), (9,), (9, 2))),
     ),
     Sweep(
         averages,
-        ("travel", "adj_travel", "jvp_travel"),
+        ("travel", "adj_travel"),
         travelling,
         equivalent={"*travel: t > -0.5 [*] h -> t >= -0.5 [*] h": TIE},
     ),
-    Sweep(averages, ("spread", "adj_spread", "jvp_spread"), check_of(averages, "Spread", 9, shapes=((9, 2),))),
-    Sweep(averages, ("tick", "adj_tick", "jvp_tick"), ticking),
-    Sweep(averages, ("follow", "adj_follow", "jvp_follow"), check_of(averages, "Follow", shapes=((3,), (3,), ()))),
+    Sweep(averages, ("spread", "adj_spread"), check_of(averages, "Spread", 9, shapes=((9, 2),))),
+    Sweep(averages, ("tick", "adj_tick"), ticking),
+    Sweep(averages, ("follow", "adj_follow"), check_of(averages, "Follow", shapes=((3,), (3,), ()))),
 ]

@@ -42,8 +42,6 @@ EQUIVALENT = {
     "adj_weigh: 0 * x -> x": "the loop sets every element",
     "adj_turn_joints: 0 * v -> v": "the loop sets every element",
     "adj_multiply: 0 * x -> x": "the loop sets every element before it adds to it",
-    "jvp_weigh: 0 * x -> x": "the loop sets every element",
-    "jvp_turn_joints: 0 * v -> v": "the loop sets every element",
     "find_brake_jacobian: K @ v -> v @ K": "the matrix is symmetric",
     "find_brake_jacobian: v?i? - take_previous(v, i) -> take_previous(v, i) - v?i?": "the slope of friction is even",
     "find_rate_jacobian: y?i? - e -> e - y?i?": "the slope of a weight is even",

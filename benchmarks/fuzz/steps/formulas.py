@@ -31,11 +31,6 @@ def adj_merge(p, q, s, adj):
     return (s + q * q) * adj, 2 * p * q * adj, p * adj
 
 
-@merge.tangent
-def jvp_merge(p, q, s, dp, dq, ds):
-    return ds * p + (s + q * q) * dp + 2 * p * q * dq
-
-
 @element
 def nudge(p, q, h):
     return p + h * ti.sin(q)
@@ -59,11 +54,6 @@ def squash(p):
 @squash.adjoint
 def adj_squash(p, y, adj_y):
     return (1 - y * y) * adj_y
-
-
-@squash.tangent
-def jvp_squash(p, y, dp):
-    return (1 - y * y) * dp
 
 
 @element
@@ -91,11 +81,6 @@ def adj_swell(p, q, k, adj_first, adj_second):
     return -ti.sin(p) * adj_second, k * adj_first - adj_second, q.dot(adj_first)
 
 
-@swell.tangent
-def jvp_swell(p, q, k, dp, dq, dk):
-    return dk * q + k * dq, -ti.sin(p) * dp - dq
-
-
 @element
 def weigh(m, v, g):
     return 0.5 * m * v.dot(v) + v.dot(g)
@@ -119,11 +104,6 @@ def carry(v, m):
 @carry.adjoint
 def adj_carry(v, m, adj):
     return ti.sin(m) * adj, ti.cos(m) * v.dot(adj)
-
-
-@carry.tangent
-def jvp_carry(v, m, dv, dm):
-    return ti.sin(m) * dv + ti.cos(m) * dm * v
 
 
 @element
@@ -151,11 +131,6 @@ def adj_rotate(m, p, adj):
     return adj.outer_product(p), m.transpose() @ adj
 
 
-@rotate.tangent
-def jvp_rotate(m, p, dm, dp):
-    return dm @ p + m @ dp
-
-
 @element
 def conduct(d, k):
     return -k * ti.sin(d)
@@ -179,11 +154,6 @@ def seep(d, k):
 @seep.adjoint
 def adj_seep(d, k, adj):
     return -k * ti.cos(d) * adj, -ti.sin(d) * adj
-
-
-@seep.tangent
-def jvp_seep(d, k, dd, dk):
-    return -dk * ti.sin(d) - k * ti.cos(d) * dd
 
 
 @element
@@ -211,11 +181,6 @@ def adj_leak(u, s, k, adj):
     return -s * s * adj, (k - 2 * u * s) * adj, s * adj
 
 
-@leak.tangent
-def jvp_leak(u, s, k, du, ds, dk):
-    return dk * s + k * ds - du * s * s - 2 * u * s * ds
-
-
 @element
 def place_in(u, c, at, opened):
     return u + 0.05 * c * (at.dot(at) + opened.sum())
@@ -240,11 +205,6 @@ def repel(d, u, a, b, k):
 def adj_repel(d, u, a, b, k, adj):
     s = ti.sin(d).dot(adj)
     return a * b * ti.cos(d) * adj, -k * adj, b * s, a * s, -u.dot(adj)
-
-
-@repel.tangent
-def jvp_repel(d, u, a, b, k, dd, du, da, db, dk):
-    return (da * b + a * db) * ti.sin(d) + a * b * ti.cos(d) * dd - dk * u - k * du
 
 
 @element
@@ -280,9 +240,3 @@ def adj_crowd(d, a, b, rc, adj):
     s = 1 - d.dot(d) / (rc * rc)
     w = s * s * s * adj
     return -6 / (rc * rc) * a * b * s * s * adj * d, b * w, a * w
-
-
-@crowd.tangent
-def jvp_crowd(d, a, b, rc, dd, da, db):
-    s = 1 - d.dot(d) / (rc * rc)
-    return (da * b + a * db) * s * s * s - 6 / (rc * rc) * a * b * s * s * d.dot(dd)

@@ -4,7 +4,7 @@
 
 k the axis across the cushion, c restitution [1]; the other component stays. Adjoint, for g = adj_v':
 
-    adj_v_k = -c g_k        adj_c = -v_k g_k        tangent    dv_k' = -c dv_k - v_k dc
+    adj_v_k = -c g_k        adj_c = -v_k g_k
 
 Source: Newton's law of restitution.
 """
@@ -22,9 +22,3 @@ def bounce(v, c, side):
 def adj_bounce(v, c, side, adj_v):
     gv = ti.Vector([ti.select(side < 2, -c, 1) * adj_v[0], ti.select(side < 2, 1, -c) * adj_v[1]])
     return gv, -ti.select(side < 2, v[0] * adj_v[0], v[1] * adj_v[1])
-
-
-@bounce.tangent
-def jvp_bounce(v, c, side, dv, dc):
-    dx = ti.select(side < 2, -c * dv[0] - dc * v[0], dv[0])
-    return ti.Vector([dx, ti.select(side < 2, dv[1], -c * dv[1] - dc * v[1])])

@@ -13,11 +13,6 @@ and of a ball at rest, x' = x + v u / (2 a), v' = 0:
 
     adj_x = g     adj_v = (u g + v (e.g)) / (2 a)    adj_a = -u (v.g) / (2 a^2)    adj_t = 0
 
-Tangent, with de = (dv - e (e.dv)) / u, of a ball in motion and of one at rest:
-
-    dv' = dv - (t da + a dt) e - a t de      dx' = dx + t dv + dt v' - t (t da e + a t de) / 2
-    dv' = 0                                  dx' = dx + (u dv + v (e.dv)) / (2 a) - u v da / (2 a^2)
-
 Both forms give the same x' at q = 1. There v' has a kink and the ball counts as resting: the derivative is the
 one-sided one towards less speed. A ball at rest stays; its derivatives of x' by v are the limits for small speed: 0, or
 t without a deceleration. A flight of no time, between impacts at once, keeps v as it is, that of a ball at rest, too.
@@ -27,6 +22,7 @@ Source: Coulomb friction, a deceleration independent of speed, integrated in tim
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
+from simphys.numerics.forward_mode import tangent_of
 from simphys.substep import per_element
 
 NEVER = 1e30
@@ -91,19 +87,7 @@ def adj_flight(x, v, a, t, adj_x, adj_v):
     return adj_x, gv, ga, gt
 
 
-@flight.tangent
-def jvp_flight(x, v, a, t, dx, dv, da, dt):
-    u, e = v.norm(), direction(v)
-    de = v
-    if u > 0:
-        de = (dv - e.dot(dv) * e) / u
-    dx_new, dv_new = dx, dv - (t * da + a * dt) * e - (a * t) * de
-    if a > 0 and t > 0 and a * t >= u:
-        dx_new += (u * dv + e.dot(dv) * v) / (2 * a) - (0.5 * u * da / (a * a)) * v
-        dv_new *= 0.0
-    else:
-        dx_new += t * dv + dt * (v - (a * t) * e) - (0.5 * t * t) * (da * e + a * de)
-    return dx_new, dv_new
+jvp_flight = tangent_of(flight, "x", "v", "a", "t")
 
 
 Flight = per_element(

@@ -12,12 +12,6 @@ c restitution [1]: n.(v_i' - v_j') = -c w. Adjoint, for g = adj_v_i', h = adj_v_
     adj_c = m w adj_J          adj_m_i = J n.g / m_i^2 + (1 + c) w adj_J (m_j / (m_i + m_j))^2
                                adj_m_j = -J n.h / m_j^2 + (1 + c) w adj_J (m_i / (m_i + m_j))^2
 
-Tangent, with M = m_i + m_j:
-
-    dn = (dd - n (n.dd)) / |d|       dw = dn.(v_i - v_j) + n.(dv_i - dv_j)       dm = (m_j^2 dm_i + m_i^2 dm_j) / M^2
-    dJ = m w dc + (1 + c) (w dm + m dw)                        dv_i' = dv_i - ((dJ - J dm_i / m_i) n + J dn) / m_i
-                                                               dv_j' = dv_j + ((dJ - J dm_j / m_j) n + J dn) / m_j
-
 These are derivatives at a fixed time; time_of_impact.py adds the dependence of that time on the state. Source: Newton's
 law of restitution and the balance of momentum (Goldsmith 1960, Impact, chapter 1).
 """
@@ -49,19 +43,3 @@ def adj_impact(x_i, v_i, x_j, v_j, m_i, m_j, c, adj_v_i, adj_v_j):
     adj_m_i = J * n.dot(adj_v_i) / (m_i * m_i) + adj_m * m_j * m_j
     adj_m_j = -J * n.dot(adj_v_j) / (m_j * m_j) + adj_m * m_i * m_i
     return adj_d, adj_v_i + adj_w * n, -adj_d, adj_v_j - adj_w * n, adj_m_i, adj_m_j, m * w * adj_J
-
-
-@impact.tangent
-def jvp_impact(x_i, v_i, x_j, v_j, m_i, m_j, c, dx_i, dv_i, dx_j, dv_j, dm_i, dm_j, dc):
-    d, dd = x_i - x_j, dx_i - dx_j
-    distance = d.norm()
-    n = d / distance
-    dn = (dd - n.dot(dd) * n) / distance
-    w, m = n.dot(v_i - v_j), m_i * m_j / (m_i + m_j)
-    dw = dn.dot(v_i - v_j) + n.dot(dv_i - dv_j)
-    dm = (m_j * m_j * dm_i + m_i * m_i * dm_j) / ((m_i + m_j) * (m_i + m_j))
-    J = (1 + c) * m * w
-    dJ = m * w * dc + (1 + c) * (w * dm + m * dw)
-    dv_i_new = dv_i - ((dJ - J * dm_i / m_i) * n + J * dn) / m_i
-    dv_j_new = dv_j + ((dJ - J * dm_j / m_j) * n + J * dn) / m_j
-    return dv_i_new, dv_j_new

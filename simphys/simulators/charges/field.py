@@ -21,11 +21,6 @@ def adj_field_force(q, E, adj_f):
     return E.dot(adj_f), q * adj_f
 
 
-@field_force.tangent
-def jvp_field_force(q, E, dq, dE):
-    return dq * E + q * dE
-
-
 FieldForce = per_element(
     field_force, over="bodies", own={"q": "charge"}, shared={"E": "field"}, results={"field_force": "E"}
 )

@@ -34,14 +34,6 @@ def adj_pair_force(d, q_i, q_j, k, s, adj_f):
     return K * p * (adj_f - (h * w) * d), k * e, K * (r * r * r) * w, q_i * e, -(s * K) * (h * e)
 
 
-@pair_force.tangent
-def jvp_pair_force(d, q_i, q_j, k, s, dd, dq_i, dq_j, dk, ds):
-    r = 1 / ti.sqrt(d.dot(d) + s * s)
-    r3 = r * r * r
-    p, dp = k * q_i * q_j, (dk * q_i + k * dq_i) * q_j + k * q_i * dq_j
-    return (dp * r3 - 3 * p * r3 * r * r * (d.dot(dd) + s * ds)) * d + p * r3 * dd
-
-
 ChargeForce = pairs(
     pair_force,
     over="bodies",

@@ -37,12 +37,6 @@ def adj_lame(vp, vs, rho, adj_lam, adj_mu):
     return 2 * rho * vp * adj_lam, 2 * rho * vs * w, vp * vp * adj_lam + vs * vs * w
 
 
-@lame.tangent
-def jvp_lame(vp, vs, rho, dvp, dvs, drho):
-    dmu = 2 * rho * vs * dvs + vs * vs * drho
-    return 2 * rho * vp * dvp + vp * vp * drho - 2 * dmu, dmu
-
-
 @element
 def invert(x, c):
     return c / x
@@ -51,11 +45,6 @@ def invert(x, c):
 @invert.adjoint
 def adj_invert(x, c, adj):
     return -c / (x * x) * adj
-
-
-@invert.tangent
-def jvp_invert(x, c, dx):
-    return -c / (x * x) * dx
 
 
 Lame = per_element(

@@ -37,11 +37,6 @@ def adj_advance(x, d, m, adj):
     return adj, m * adj, d * adj
 
 
-@advance.tangent
-def jvp_advance(x, d, m, dx, dd, dm):
-    return dx + m * dd + d * dm
-
-
 @element
 def stretch(s, e, t, lam, mu, r):
     return s + r * (lam * t + 2 * mu * e)
@@ -50,11 +45,6 @@ def stretch(s, e, t, lam, mu, r):
 @stretch.adjoint
 def adj_stretch(s, e, t, lam, mu, r, p):
     return p, 2 * r * mu * p, r * lam * p, r * t * p, 2 * r * e * p
-
-
-@stretch.tangent
-def jvp_stretch(s, e, t, lam, mu, r, ds, de, dt, dlam, dmu):
-    return ds + r * (lam * dt + dlam * t + 2 * (mu * de + dmu * e))
 
 
 Accelerate = per_element(

@@ -45,11 +45,6 @@ def adj_shift(x, o, adj):
     return adj
 
 
-@shift.tangent
-def jvp_shift(x, o, dx):
-    return dx
-
-
 @element
 def drive(F, q, e):
     return q * F.dot(e)
@@ -60,11 +55,6 @@ def adj_drive(F, q, e, adj):
     return q * adj * e, F.dot(e) * adj
 
 
-@drive.tangent
-def jvp_drive(F, q, e, dF, dq):
-    return q * dF.dot(e) + dq * F.dot(e)
-
-
 @element
 def elongate(s, b, a, w):
     return s + w * (b - a)
@@ -73,11 +63,6 @@ def elongate(s, b, a, w):
 @elongate.adjoint
 def adj_elongate(s, b, a, w, adj):
     return adj, w * adj, -w * adj
-
-
-@elongate.tangent
-def jvp_elongate(s, b, a, w, ds, db, da):
-    return ds + w * (db - da)
 
 
 Shift = per_element(shift, over="points", own={"x": "position"}, constant={"o": "place"}, results={"position": "x"})

@@ -28,12 +28,6 @@ def adj_conduction(d, a, b, h, adj_f):
     return -g * a * b * adj_f, -b * b * w, -a * a * w
 
 
-@conduction.tangent
-def jvp_conduction(d, a, b, h, dd, da, db):
-    g = 2 / ((a + b) * h * h)
-    return -g * (a * b * dd + (b * b * da + a * a * db) / (a + b) * d)
-
-
 @element
 def side_conduction(T, k, T_side, h):
     return 2 * k / (h * h) * (T_side - T)
@@ -45,11 +39,6 @@ def adj_side_conduction(T, k, T_side, h, adj_f):
     return -g * adj_f, 2 / (h * h) * (T_side - T) * adj_f, g * adj_f
 
 
-@side_conduction.tangent
-def jvp_side_conduction(T, k, T_side, h, dT, dk, dT_side):
-    return 2 / (h * h) * (dk * (T_side - T) + k * (dT_side - dT))
-
-
 @element
 def warm(T, f, q, C, dt):
     return T + dt / C * (f + q)
@@ -59,11 +48,6 @@ def warm(T, f, q, C, dt):
 def adj_warm(T, f, q, C, dt, adj_T):
     w = dt / C * adj_T
     return adj_T, w, w, -(f + q) / C * w
-
-
-@warm.tangent
-def jvp_warm(T, f, q, C, dt, dT, df, dq, dC):
-    return dT + dt / C * (df + dq - (f + q) / C * dC)
 
 
 Conduction = faces(

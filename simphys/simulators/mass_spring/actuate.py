@@ -24,11 +24,6 @@ def adj_actuate(L, A, u, adj_L):
     return (1 + A * u) * adj_L, L * u * adj_L, L * A * adj_L
 
 
-@actuate.tangent
-def jvp_actuate(L, A, u, dL, dA, du):
-    return (1 + A * u) * dL + L * (u * dA + A * du)
-
-
 Actuate = per_element(
     actuate,
     over="springs",

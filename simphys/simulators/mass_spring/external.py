@@ -36,11 +36,6 @@ def adj_weight(m, g, adj_f):
     return g.dot(adj_f), m * adj_f
 
 
-@weight.tangent
-def jvp_weight(m, g, dm, dg):
-    return dm * g + m * dg
-
-
 @element
 def press(y, h, k):
     return k * ti.max(h - y, 0)
@@ -51,12 +46,6 @@ def adj_press(y, h, k, adj_normal):
     depth = ti.max(h - y, 0)
     adj_h = ti.select(depth > 0, k * adj_normal, 0)
     return -adj_h, adj_h, depth * adj_normal
-
-
-@press.tangent
-def jvp_press(y, h, k, dy, dh, dk):
-    depth = ti.max(h - y, 0)
-    return dk * depth + ti.select(depth > 0, k * (dh - dy), 0)
 
 
 @element
@@ -73,14 +62,6 @@ def adj_normal_force(x, h, k, adj_f):
     adj_x = 0 * x
     adj_x[up], adj_h, adj_k = adj_press(x[up], h, k, adj_f[up])
     return adj_x, adj_h, adj_k
-
-
-@normal_force.tangent
-def jvp_normal_force(x, h, k, dx, dh, dk):
-    up = ti.static(x.n - 1)
-    df = 0 * x
-    df[up] = jvp_press(x[up], h, k, dx[up], dh, dk)
-    return df
 
 
 @element
@@ -104,15 +85,6 @@ def adj_ground_force(x, v, h, k, mu, adj_f):
     return adj_x, adj_v, adj_h, adj_k, -normal * slip
 
 
-@ground_force.tangent
-def jvp_ground_force(x, v, h, k, mu, dx, dv, dh, dk, dmu):
-    up = ti.static(x.n - 1)
-    normal, dnormal = press(x[up], h, k), jvp_press(x[up], h, k, dx[up], dh, dk)
-    df = -(dmu * normal + mu * dnormal) * v - mu * normal * dv
-    df[up] = dnormal
-    return df
-
-
 @element
 def rub(x, v, m, h, k, mu, e):
     up = ti.static(x.n - 1)
@@ -132,16 +104,6 @@ def adj_rub(x, v, m, h, k, mu, e, adj_v_new):
     adj_v[up] = adj_v_new[up]
     adj_x[up], adj_h, adj_k = adj_press(x[up], h, k, -mu * w * q)
     return adj_x, adj_v, mu * normal * w * q / m, adj_h, adj_k, -normal * w * q
-
-
-@rub.tangent
-def jvp_rub(x, v, m, h, k, mu, e, dx, dv, dm, dh, dk, dmu):
-    up = ti.static(x.n - 1)
-    normal, dnormal, w = press(x[up], h, k), jvp_press(x[up], h, k, dx[up], dh, dk), e / m
-    dr = w * (dmu * normal + mu * dnormal - mu * normal * dm / m)
-    slower = ti.exp(-mu * normal * w) * (dv - dr * v)
-    slower[up] = dv[up]
-    return slower
 
 
 Weight = per_element(weight, over="nodes", own={"m": "mass"}, shared={"g": "gravity"}, results={"weight": "g"})

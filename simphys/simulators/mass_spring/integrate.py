@@ -37,12 +37,6 @@ def adj_kick_factors(drag, m, h, r, free, adj_a, adj_b):
     return -h * a * adj_a - r * b * adj_b, -b / m * adj_b
 
 
-@kick_factors.tangent
-def jvp_kick_factors(drag, m, h, r, free, ddrag, dm):
-    a, b = kick_factors(drag, m, h, r, free)
-    return -h * a * ddrag, -r * b * ddrag - b / m * dm
-
-
 @element
 def kick(v, f, a, b):
     return a * v + b * f
@@ -51,11 +45,6 @@ def kick(v, f, a, b):
 @kick.adjoint
 def adj_kick(v, f, a, b, adj_v):
     return a * adj_v, b * adj_v, v.dot(adj_v), f.dot(adj_v)
-
-
-@kick.tangent
-def jvp_kick(v, f, a, b, dv, df, da, db):
-    return da * v + a * dv + db * f + b * df
 
 
 @element
@@ -68,11 +57,6 @@ def adj_damp(v, a, adj_v):
     return a * adj_v, v.dot(adj_v)
 
 
-@damp.tangent
-def jvp_damp(v, a, dv, da):
-    return da * v + a * dv
-
-
 @element
 def predict(v, v1):
     return 2 * v1 - v
@@ -81,11 +65,6 @@ def predict(v, v1):
 @predict.adjoint
 def adj_predict(v, v1, adj_u):
     return -adj_u, 2 * adj_u
-
-
-@predict.tangent
-def jvp_predict(v, v1, dv, dv1):
-    return 2 * dv1 - dv
 
 
 KickFactors = per_element(

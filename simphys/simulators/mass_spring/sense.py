@@ -25,11 +25,6 @@ def adj_sense_node(x, v, c, scale, adj_d, adj_w):
     return scale * adj_d, scale * adj_w, -scale * adj_d
 
 
-@sense_node.tangent
-def jvp_sense_node(x, v, c, scale, dx, dv, dc):
-    return scale * (dx - dc), scale * dv
-
-
 Centre = total(share, over="nodes", own={"x": "position"}, constant={"part": "part"}, results={"centre": "x"})
 """Centre [dim] [m] of the nodes, from their positions and part = 1 / n."""
 

@@ -31,12 +31,6 @@ def adj_measure(v, m, s, n, area, adj_y):
     return (2 * g * m) * v, g * v.dot(v), ti.Vector([adj_y[2] / n, adj_y[1] * area / v.n])
 
 
-@measure.tangent
-def jvp_measure(v, m, s, n, area, dv, dm, ds):
-    dsquare = dm * v.dot(v) + 2 * m * v.dot(dv)
-    return ti.Vector([dsquare / (v.n * n), (dsquare + ds[1]) * area / v.n, ds[0] / n])
-
-
 @element
 def tick(t, h):
     return h / (ti.max(t, 0.0) + h), t + h
@@ -48,12 +42,6 @@ def adj_tick(t, h, adj_w, adj_t):
     return adj_t - ti.select(t > 0, w * w / h, 0.0) * adj_w
 
 
-@tick.tangent
-def jvp_tick(t, h, dt):
-    w = h / (ti.max(t, 0.0) + h)
-    return -ti.select(t > 0, w * w / h, 0.0) * dt, 1.0 * dt
-
-
 @element
 def follow(A, a, w):
     return A + w * (a - A)
@@ -62,11 +50,6 @@ def follow(A, a, w):
 @follow.adjoint
 def adj_follow(A, a, w, adj_A):
     return (1 - w) * adj_A, w * adj_A, (a - A).dot(adj_A)
-
-
-@follow.tangent
-def jvp_follow(A, a, w, dA, da, dw):
-    return dA + dw * (a - A) + w * (da - dA)
 
 
 @element
@@ -80,11 +63,6 @@ def adj_travel(u, y, x, t, h, adj_u):
     return z, z, -z, 0.0
 
 
-@travel.tangent
-def jvp_travel(u, y, x, t, h, du, dy, dx, dt):
-    return ti.select(t > -0.5 * h, 1.0, 0.0) * (du + dy - dx)
-
-
 @element
 def spread(u, n):
     return ti.Vector([u.dot(u) / n])
@@ -93,11 +71,6 @@ def spread(u, n):
 @spread.adjoint
 def adj_spread(u, n, adj_y):
     return (2 * adj_y[0] / n) * u
-
-
-@spread.tangent
-def jvp_spread(u, n, du):
-    return ti.Vector([2 * u.dot(du) / n])
 
 
 Measure = total(

@@ -47,16 +47,6 @@ def adj_bond(a, b, k, L, adj_f_a, adj_f_b, adj_sums):
     return adj_d, -adj_d, s * (0.5 * s * y - r * p - e), k * (e + r * p - s * y)
 
 
-@bond.tangent
-def jvp_bond(a, b, k, L, da, db, dk, dL):
-    d, dd = a - b, da - db
-    r = ti.sqrt(d.dot(d))
-    dr = d.dot(dd) / r
-    s, ds = r - L, dr - dL
-    df = (dk * (L / r - 1) + k * (dL - L / r * dr) / r) * d + (k * (L / r - 1)) * dd
-    return df, -df, ti.Vector([0.5 * dk * s * s + k * s * ds, -dk * s * r - k * (ds * r + s * dr)])
-
-
 @ti.func
 def cosine(u, w):
     """Return the cosine of the angle between two vectors, and its gradients by them."""
@@ -101,17 +91,6 @@ def adj_angle(a, b, c, k, T, adj_f_a, adj_f_b, adj_f_c, adj_sums):
     W = A.dot(p) + B.dot(q)
     adj_u, adj_w = (h * y - slope * W) * A - h * dA, (h * y - slope * W) * B - h * dB
     return adj_u, -(adj_u + adj_w), adj_w, x * (0.5 * x * y + W / s), -k * (x * y + W / s)
-
-
-@angle.tangent
-def jvp_angle(a, b, c, k, T, da, db, dc, dk, dT):
-    C, A, B = cosine(a - b, c - b)
-    h, slope, x, s = bend(C, k, T)
-    dA, dB = turn(a - b, c - b, da - db, dc - db)
-    dC = A.dot(da - db) + B.dot(dc - db)
-    dx, dh = -dC / s - dT, slope * dC + (k * dT - dk * x) / s
-    df_a, df_c = -dh * A - h * dA, -dh * B - h * dB
-    return df_a, -(df_a + df_c), df_c, ti.Vector([0.5 * dk * x * x + k * x * dx, 0.0])
 
 
 Bond = per_element(

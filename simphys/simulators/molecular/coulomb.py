@@ -73,15 +73,6 @@ def adj_charge_force(d, q_i, q_j, m_i, m_j, K, a, slope, adj_f):
     return (q_i * q_j) * (c * z + ((g1 - c) * w) * n), q_j * r * c * w, q_i * r * c * w
 
 
-@charge_force.tangent
-def jvp_charge_force(d, q_i, q_j, m_i, m_j, K, a, slope, dd, dq_i, dq_j):
-    r = ti.sqrt(d.dot(d))
-    _, g, g1 = damp(r, a)
-    n, c, P = d / r, (g - slope) / r, q_i * q_j
-    dP = dq_i * q_j + q_i * dq_j
-    return (apart(m_i, m_j) * K) * ((dP * c) * d + P * (c * dd + ((g1 - c) * n.dot(dd)) * n))
-
-
 @element
 def charge_sums(d, q_i, q_j, m_i, m_j, K, a, slope, level):
     r = ti.sqrt(d.dot(d))
@@ -98,16 +89,6 @@ def adj_charge_sums(d, q_i, q_j, m_i, m_j, K, a, slope, level, adj_sums):
     return (q_i * q_j * ((g1 + (g - slope) / r) * z[1] - (g - slope) / r * z[0])) * d, q_j * e, q_i * e
 
 
-@charge_sums.tangent
-def jvp_charge_sums(d, q_i, q_j, m_i, m_j, K, a, slope, level, dd, dq_i, dq_j):
-    r = ti.sqrt(d.dot(d))
-    v, g, g1 = damp(r, a)
-    dr, P, dP = d.dot(dd) / r, q_i * q_j, dq_i * q_j + q_i * dq_j
-    energy = dP * (v + slope * r - level) - P * (g - slope) * dr
-    virial = dP * (g - slope) * r + P * (g1 * r + g - slope) * dr
-    return (0.5 * apart(m_i, m_j) * K) * ti.Vector([energy, virial])
-
-
 @element
 def self_sums(q, c):
     return ti.Vector([c * q * q, 0.0])
@@ -116,11 +97,6 @@ def self_sums(q, c):
 @self_sums.adjoint
 def adj_self_sums(q, c, adj_sums):
     return 2 * c * q * adj_sums[0]
-
-
-@self_sums.tangent
-def jvp_self_sums(q, c, dq):
-    return ti.Vector([2 * c * q * dq, 0.0])
 
 
 ChargeForce = neighbours(

@@ -32,12 +32,6 @@ def adj_pair_histogram(d, c, w, rate, adj_g):
     return (adj_g.dot(w * slope((r - c) * rate)) * rate / r) * d
 
 
-@pair_histogram.tangent
-def jvp_pair_histogram(d, c, w, rate, dd):
-    r = ti.sqrt(d.dot(d))
-    return (d.dot(dd) * rate / r) * (w * slope((r - c) * rate))
-
-
 PairHistogram = neighbours(
     pair_histogram,
     over="atoms",
@@ -58,11 +52,6 @@ def give(g):
 @give.adjoint
 def adj_give(g, adj_y):
     return 1.0 * adj_y
-
-
-@give.tangent
-def jvp_give(g, dg):
-    return 1.0 * dg
 
 
 SumAtoms = total(give, over="atoms", own={"g": "pair_histogram"}, results={"rdf": "g"})

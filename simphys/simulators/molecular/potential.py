@@ -70,13 +70,6 @@ def adj_pair_force(d, e, s, k, m_i, m_j, morse, on, off, adj_f):
     return (-2 * e * c1) * z - (4 * e * c2 * w) * d, -2 * c1 * w, -2 * e * c1_s * w, -2 * e * c1_k * w
 
 
-@pair_force.tangent
-def jvp_pair_force(d, e, s, k, m_i, m_j, morse, on, off, dd, de, ds, dk):
-    _, c1, c2, _, c1_s, _, c1_k = curve(d.dot(d), s, k, morse, on, off)
-    dc = de * c1 + e * (2 * c2 * d.dot(dd) + c1_s * ds + c1_k * dk)
-    return (-2 * apart(m_i, m_j)) * (dc * d + (e * c1) * dd)
-
-
 @element
 def pair_sums(d, e, s, k, m_i, m_j, morse, on, off):
     q = d.dot(d)
@@ -91,16 +84,6 @@ def adj_pair_sums(d, e, s, k, m_i, m_j, morse, on, off, adj_sums):
     y, p = 0.5 * apart(m_i, m_j) * adj_sums[0], -apart(m_i, m_j) * adj_sums[1]
     adj_d = (2 * e * (c1 * y + (c1 + q * c2) * p)) * d
     return adj_d, c * y + q * c1 * p, e * (c_s * y + q * c1_s * p), e * (c_k * y + q * c1_k * p)
-
-
-@pair_sums.tangent
-def jvp_pair_sums(d, e, s, k, m_i, m_j, morse, on, off, dd, de, ds, dk):
-    q = d.dot(d)
-    c, c1, c2, c_s, c1_s, c_k, c1_k = curve(q, s, k, morse, on, off)
-    dq = 2 * d.dot(dd)
-    energy = de * c + e * (c1 * dq + c_s * ds + c_k * dk)
-    virial = (de * q + e * dq) * c1 + e * q * (c2 * dq + c1_s * ds + c1_k * dk)
-    return apart(m_i, m_j) * ti.Vector([0.5 * energy, -virial])
 
 
 PairForce = neighbours(

@@ -27,12 +27,6 @@ def adj_fibre_stress(F, f, u, adj_tau):
     return (u * (b + adj_tau.transpose() @ a)).outer_product(f), a.dot(b)
 
 
-@fibre_stress.tangent
-def jvp_fibre_stress(F, f, u, dF, du):
-    a, da = F @ f, dF @ f
-    return du * a.outer_product(a) + u * (da.outer_product(a) + a.outer_product(da))
-
-
 FibreStress = per_element(
     fibre_stress,
     over="particles",

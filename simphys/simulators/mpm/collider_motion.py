@@ -26,11 +26,6 @@ def adj_move_collider(c, q, v, omega, h, adj_c, adj_q):
     return adj_c, adj_rotation, h * adj_c, h * adj_phi
 
 
-@move_collider.tangent
-def jvp_move_collider(c, q, v, omega, h, dc, dq, dv, domega):
-    return dc + h * dv, rotation.jvp_advance(q, h * omega, dq, h * domega)
-
-
 MoveColliders = per_element(
     move_collider,
     over="colliders",

@@ -24,11 +24,6 @@ def adj_deform(C, F, h, adj_F):
     return h * (adj_F @ F.transpose()), adj_F + h * (C.transpose() @ adj_F)
 
 
-@deform.tangent
-def jvp_deform(C, F, h, dC, dF):
-    return dF + h * (dC @ F + C @ dF)
-
-
 Deform = per_element(
     deform,
     over="particles",

@@ -27,11 +27,6 @@ def adj_carry(r, u, adj_v, adj_M):
     return adj_M.transpose() @ u, adj_v + adj_M @ r
 
 
-@carry.tangent
-def jvp_carry(r, u, dr, du):
-    return du, du.outer_product(r) + u.outer_product(dr)
-
-
 @element
 def move(x, v, M, h, spacing, end_0, end_1, end_2, outside):
     moved, end = x + h * v, ti.Vector([end_0, end_1, end_2])
@@ -44,11 +39,6 @@ def move(x, v, M, h, spacing, end_0, end_1, end_2, outside):
 @move.adjoint
 def adj_move(x, v, M, h, spacing, end_0, end_1, end_2, outside, adj_x, adj_C):
     return adj_x, h * adj_x, 4 / (spacing * spacing) * adj_C
-
-
-@move.tangent
-def jvp_move(x, v, M, h, spacing, end_0, end_1, end_2, outside, dx, dv, dM):
-    return dx + h * dv, 4 / (spacing * spacing) * dM
 
 
 GridToParticle = from_grid(

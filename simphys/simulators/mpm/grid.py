@@ -33,12 +33,6 @@ def adj_free_velocity(m, p, g, floor, h, adj_u):
     return -p.dot(adj_u) * inverse * inverse, inverse * adj_u, h * adj_u
 
 
-@free_velocity.tangent
-def jvp_free_velocity(m, p, g, floor, h, dm, dp, dg):
-    inverse = 1 / (m + floor)
-    return (dp - dm * inverse * p) * inverse + h * dg
-
-
 FreeVelocity = per_element(
     free_velocity,
     over="cells",

@@ -31,11 +31,6 @@ def adj_momentum(v, C, tau, m, V, h, dx, adj_p, adj_A):
     return m * adj_p, m * adj_A, (-k * V) * adj_A, adj_m, -k * (tau * adj_A).sum()
 
 
-@momentum.tangent
-def jvp_momentum(v, C, tau, m, V, h, dx, dv, dC, dtau, dm, dV):
-    return dm * v + m * dv, dm * C + m * dC - 4 * h / (dx * dx) * (dV * tau + V * dtau)
-
-
 @element
 def share(r, m, p, A):
     return m, p + A @ r
@@ -44,11 +39,6 @@ def share(r, m, p, A):
 @share.adjoint
 def adj_share(r, m, p, A, adj_m, adj_p):
     return A.transpose() @ adj_p, adj_m, adj_p, adj_p.outer_product(r)
-
-
-@share.tangent
-def jvp_share(r, m, p, A, dr, dm, dp, dA):
-    return dm, dp + dA @ r + A @ dr
 
 
 Momentum = per_element(

@@ -22,6 +22,7 @@ from typing import Any, no_type_check
 from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
+from simphys.numerics.forward_mode import tangent_of
 from simphys.numerics.multilinear import adj_interpolate, interpolate, jvp_interpolate
 
 from .sampling import (
@@ -57,9 +58,7 @@ def adj_add_correction(f, moved, back, mask, adj):
     return 0.5 * mask * adj, adj, -0.5 * mask * adj
 
 
-@add_correction.tangent
-def jvp_add_correction(f, moved, back, mask, df, dmoved, dback):
-    return dmoved + 0.5 * mask * (df - dback)
+jvp_add_correction = tangent_of(add_correction, "f", "moved", "back")
 
 
 @element

@@ -67,14 +67,6 @@ def adj_damp(u, phi, width, adj_u):
     return r * adj_u, slope * u * adj_u
 
 
-@damp.tangent
-def jvp_damp(u, phi, width, du, dphi):
-    t = ti.min(ti.max(0.5 - phi / width, 0.0), 1.0)
-    r = 1 - t * t * (3 - 2 * t) / (1 + ETA)
-    slope = 6 * t * (1 - t) / (width * (1 + ETA))
-    return r * du + slope * dphi * u
-
-
 def face_distance(model: Smoke, obstacle: Array, out: Array) -> None:
     out.fill(0)
     for component in range(model.dim):

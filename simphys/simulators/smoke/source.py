@@ -19,11 +19,6 @@ def adj_add_smoke(s, q, h, adj_s):
     return adj_s, h * adj_s
 
 
-@add_smoke.tangent
-def jvp_add_smoke(s, q, h, ds, dq):
-    return ds + h * dq
-
-
 AddSmoke = per_element(
     add_smoke,
     over="cells",

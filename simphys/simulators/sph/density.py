@@ -42,13 +42,6 @@ def adj_continuity(d, u, rho0, V, k, h, adj_rate):
     return (s * g) * u + (s * g1 * q) * d, (s * g) * d, V * g * q * adj_rate
 
 
-@continuity.tangent
-def jvp_continuity(d, u, rho0, V, k, h, dd, du, drho0):
-    g, g1 = slope(d, k, h)
-    q = u.dot(d)
-    return V * (drho0 * g * q + rho0 * (g1 * d.dot(dd) * q + g * (du.dot(d) + u.dot(dd))))
-
-
 @element
 def diffusion(d, w, rho0, c, G, i, j, D, k, h):
     g, _ = slope(d, k, h)
@@ -63,14 +56,6 @@ def adj_diffusion(d, w, rho0, c, G, i, j, D, k, h, adj_rate):
     return (s * g1 * m) * d - (s * g * R) * G, s * g, -s * g * q, s * g * (m + 2 * rho0 * q) / c, (-s * g * R) * d
 
 
-@diffusion.tangent
-def jvp_diffusion(d, w, rho0, c, G, i, j, D, k, h, dd, dw, drho0, dc, dG):
-    g, g1 = slope(d, k, h)
-    q, dq = G.dot(d) / (c * c), (dG.dot(d) + G.dot(dd)) / (c * c)
-    m, dm = w - rho0 * q, dw - drho0 * q - rho0 * dq
-    return (1 - i) * (1 - j) * D * (c * g1 * d.dot(dd) * m + g * (c * dm + dc * (m + 2 * rho0 * q)))
-
-
 @element
 def advance(rho, r, fluid, e):
     return rho + e * fluid * r
@@ -79,11 +64,6 @@ def advance(rho, r, fluid, e):
 @advance.adjoint
 def adj_advance(rho, r, fluid, e, adj_rho):
     return 1.0 * adj_rho, e * fluid * adj_rho
-
-
-@advance.tangent
-def jvp_advance(rho, r, fluid, e, drho, dr):
-    return drho + e * fluid * dr
 
 
 @element
@@ -97,14 +77,6 @@ def adj_pressure(rho, rho0, c, n, p0, adj_y):
     a = ti.pow(rho / rho0, n)
     p, z = rho0 * c * c / n * (a - 1) + p0, adj_y / (rho * rho)
     return (c * c * rho0 * a / rho - 2 * p / rho) * z, c * c * ((1 - n) * a - 1) / n * z, 2 * rho0 * c / n * (a - 1) * z
-
-
-@pressure.tangent
-def jvp_pressure(rho, rho0, c, n, p0, drho, drho0, dc):
-    a = ti.pow(rho / rho0, n)
-    p = rho0 * c * c / n * (a - 1) + p0
-    dp = c * c * (rho0 * a / rho * drho + ((1 - n) * a - 1) / n * drho0) + 2 * rho0 * c / n * (a - 1) * dc
-    return (dp - 2 * p / rho * drho) / (rho * rho)
 
 
 Continuity = neighbours(

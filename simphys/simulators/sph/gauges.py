@@ -27,13 +27,6 @@ def adj_depth(x, c, fluid, S, rate, adj_D):
     return ti.Vector([e if ti.static(axis == 0) else 0.0 * e for axis in ti.static(range(x.n))])
 
 
-@depth.tangent
-def jvp_depth(x, c, fluid, S, rate, dx):
-    u = (x[0] - c) * rate
-    slope = ti.max(1.0 - ti.abs(u + 0.5), 0.0) - ti.max(1.0 - ti.abs(u - 0.5), 0.0)
-    return (fluid * S * rate * dx[0]) * slope
-
-
 Depth = total(
     depth,
     over="particles",

@@ -72,11 +72,6 @@ def adj_kick(v, f, G, fluid, e, adj_v):
     return 1.0 * adj_v, (e * fluid) * adj_v, (e * fluid) * adj_v
 
 
-@kick.tangent
-def jvp_kick(v, f, G, fluid, e, dv, df, dG):
-    return dv + (e * fluid) * (df + dG)
-
-
 PairAcceleration = neighbours(
     pair_acceleration,
     over="particles",

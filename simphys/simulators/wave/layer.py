@@ -48,12 +48,6 @@ def adj_curvature_memory(zeta, D2u, Dpsi, a, b, adj_new, g):
     return b * Z, a * Z, g + a * Z
 
 
-@curvature_memory.tangent
-def jvp_curvature_memory(zeta, D2u, Dpsi, a, b, dzeta, dD2u, dDpsi):
-    dnew = b * dzeta + a * (dD2u + dDpsi)
-    return dnew, dDpsi + dnew
-
-
 SlopeMemory = per_element(
     remember,
     over="layer_cells",

@@ -37,11 +37,6 @@ def adj_scale_delta(q, h, adj):
     return h * adj
 
 
-@scale_delta.tangent
-def jvp_scale_delta(q, h, dq):
-    return h * dq
-
-
 ScaleDelta = per_element(
     scale_delta, over="sources", own={"q": "strength"}, constant={"h": "scale"}, results={"delta": "q"}
 )

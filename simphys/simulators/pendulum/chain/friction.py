@@ -14,8 +14,9 @@ theorem for R = p + k f(v) - M(x) v = 0, with K = -dR/dv.
 """
 
 from simphys.autograd.kernels.runtime import ti
-from simphys.numerics.dry_friction import adj_rub, jvp_rub, rub
+from simphys.numerics.dry_friction import adj_rub, rub
 from simphys.numerics.element import element
+from simphys.numerics.forward_mode import tangent_of
 from simphys.substep import per_element
 
 from . import linear
@@ -50,15 +51,7 @@ def adj_slow_down(v, F, w, a, y):
     return adj_v, adj_F, adj_w, -ti.abs(v) * v * y
 
 
-@slow_down.tangent
-def jvp_slow_down(v, F, w, a, dv, dF, dw, da):
-    df = -ti.abs(v) * (v * da + 2 * a * dv)
-    for i in range(ti.static(v.n)):
-        dt = jvp_rub(F[i], w[i], v[i] - take_previous(v, i), dF[i], dw[i], dv[i] - take_previous(dv, i))
-        df[i] = df[i] + dt
-        if i > 0:
-            df[ti.max(i - 1, 0)] = df[ti.max(i - 1, 0)] - dt
-    return df
+jvp_slow_down = tangent_of(slow_down, "v", "F", "w", "a")
 
 
 @ti.func

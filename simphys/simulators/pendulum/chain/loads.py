@@ -11,9 +11,10 @@ of t_i,
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
+from simphys.numerics.forward_mode import tangent_of
 from simphys.substep import per_element
 
-from .terms import adj_joint, adj_weight, joint, jvp_joint, jvp_weight, weight
+from .terms import adj_joint, adj_weight, joint, weight
 
 
 @ti.func
@@ -45,12 +46,7 @@ def adj_weigh(x, s, g, e, y):
     return adj_x, adj_s, adj_g, adj_e
 
 
-@weigh.tangent
-def jvp_weigh(x, s, g, e, dx, ds, dg, de):
-    df = 0 * x
-    for i in range(ti.static(x.n)):
-        df[i] = jvp_weight(s[i], g, x[i] - e, ds[i], dg, dx[i] - de)
-    return df
+jvp_weigh = tangent_of(weigh, "x", "s", "g", "e")
 
 
 @element
@@ -77,14 +73,7 @@ def adj_turn_joints(v, u, c, y):
     return adj_v, adj_u, adj_c
 
 
-@turn_joints.tangent
-def jvp_turn_joints(v, u, c, dv, du, dc):
-    df = 0 * v
-    for i in range(ti.static(v.n)):
-        df[i] = jvp_joint(u[i], c[i], v[i] - take_previous(v, i), du[i], dc[i], dv[i] - take_previous(dv, i))
-    for i in range(1, ti.static(v.n)):
-        df[i - 1] = df[i - 1] - jvp_joint(u[i], c[i], v[i] - v[i - 1], du[i], dc[i], dv[i] - dv[i - 1])
-    return df
+jvp_turn_joints = tangent_of(turn_joints, "v", "u", "c")
 
 
 TurnJoints = per_element(turn_joints, own={"v": "rate", "u": "torque", "c": "damping"}, results={"load": "v"})

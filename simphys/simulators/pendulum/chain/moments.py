@@ -36,11 +36,6 @@ def adj_carry(m, adj_M):
     return adj_m
 
 
-@carry.tangent
-def jvp_carry(m, dm):
-    return carry(dm)
-
-
 @element
 def moments(L, m, q, I0):
     r, M = q * L, carry(m)
@@ -53,14 +48,6 @@ def adj_moments(L, m, q, I0, y, z):
     adj_r = m * (y + 2 * r * z)
     adj_m = r * (y + r * z) + adj_carry(m, L * (y + L * z))
     return q * adj_r + M * (y + 2 * L * z), adj_m, L * adj_r, z
-
-
-@moments.tangent
-def jvp_moments(L, m, q, I0, dL, dm, dq, dI0):
-    r, M = q * L, carry(m)
-    dr, dM = dq * L + q * dL, jvp_carry(m, dm)
-    ds = dm * r + m * dr + dM * L + M * dL
-    return ds, dI0 + dm * r * r + 2 * m * r * dr + dM * L * L + 2 * M * L * dL
 
 
 Moments = per_element(

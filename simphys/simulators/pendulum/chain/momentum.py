@@ -26,12 +26,6 @@ def adj_momentum(x, v, L, s, J, y):
     return adj_x, adj_v, adj_L, adj_s, adj_J
 
 
-@momentum.tangent
-def jvp_momentum(x, v, L, s, J, dx, dv, dL, ds, dJ):
-    dp, _ = jvp_multiply(x, L, s, J, v, v, dx, dL, ds, dJ, dv, dv)
-    return dp
-
-
 @element
 def rate(x, p, L, s, J):
     M, _ = assemble(x, L, s, J, p)

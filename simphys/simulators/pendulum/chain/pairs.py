@@ -11,8 +11,9 @@ and adj_J_i = y_i w_i; from there to angles, lengths and first moments by the ad
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
+from simphys.numerics.forward_mode import tangent_of
 
-from .terms import adj_couple, couple, jvp_couple
+from .terms import adj_couple, couple
 
 
 @element
@@ -49,21 +50,7 @@ def adj_multiply(x, L, s, J, w, q, y, z):
     return adj_x, adj_L, adj_s, y * w, adj_w, -turned
 
 
-@multiply.tangent
-def jvp_multiply(x, L, s, J, w, q, dx, dL, ds, dJ, dw, dq):
-    dp, db = multiply(x, L, s, J, dw, dq)
-    dp += dJ * w
-    for i in range(ti.static(x.n)):
-        dp_i, db_i = 0 * x[i], 0 * x[i]
-        for j in range(i):
-            dC, dS = jvp_couple(s[i], L[j], x[i] - x[j], ds[i], dL[j], dx[i] - dx[j])
-            dp_i += dC * w[j]
-            db_i += dS * q[j]
-            dp[j] = dp[j] + dC * w[i]
-            db[j] = db[j] - dS * q[i]
-        dp[i] = dp[i] + dp_i
-        db[i] = db[i] + db_i
-    return dp, db
+jvp_multiply = tangent_of(multiply, "x", "L", "s", "J", "w", "q")
 
 
 @ti.func

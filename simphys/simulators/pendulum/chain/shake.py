@@ -15,6 +15,7 @@ Source: d'Alembert; Landau and Lifshitz, Mechanics, section 5, problem 3.
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
+from simphys.numerics.forward_mode import tangent_of
 from simphys.substep import per_element
 
 
@@ -30,12 +31,7 @@ def adj_shake(x, s, A, y):
     return s * (A[0] * sine - A[1] * cosine) * y, -(A[0] * cosine + A[1] * sine) * y, adj_A
 
 
-@shake.tangent
-def jvp_shake(x, s, A, dx, ds, dA):
-    cosine, sine = ti.cos(x), ti.sin(x)
-    push = A[0] * cosine + A[1] * sine
-    dpush = dA[0] * cosine + dA[1] * sine + (A[1] * cosine - A[0] * sine) * dx
-    return -ds * push - s * dpush
+jvp_shake = tangent_of(shake, "x", "s", "A")
 
 
 Shake = per_element(shake, own={"x": "angle", "s": "first_moment", "A": "acceleration"}, results={"shaking": "x"})

@@ -35,13 +35,6 @@ def adj_couple(s, b, d, adj_C, adj_S):
     return b * adj_P, s * adj_P, s * b * (cosine * adj_S - sine * adj_C)
 
 
-@couple.tangent
-def jvp_couple(s, b, d, ds, db, dd):
-    cosine, sine = ti.cos(d), ti.sin(d)
-    P, dP = s * b, ds * b + s * db
-    return dP * cosine - P * sine * dd, dP * sine + P * cosine * dd
-
-
 @element
 def weight(s, g, x):
     return -s * g * ti.sin(x)
@@ -53,11 +46,6 @@ def adj_weight(s, g, x, y):
     return -g * sine * y, -s * sine * y, -s * g * ti.cos(x) * y
 
 
-@weight.tangent
-def jvp_weight(s, g, x, ds, dg, dx):
-    return -(ds * g + s * dg) * ti.sin(x) - s * g * ti.cos(x) * dx
-
-
 @element
 def joint(u, c, turn):
     return u - c * turn
@@ -66,8 +54,3 @@ def joint(u, c, turn):
 @joint.adjoint
 def adj_joint(u, c, turn, y):
     return y, -turn * y, -c * y
-
-
-@joint.tangent
-def jvp_joint(u, c, turn, du, dc, dturn):
-    return du - dc * turn - c * dturn

@@ -35,15 +35,6 @@ def adj_acceleration(d, w, t, L, m, c, G, y):
     )
 
 
-@acceleration.tangent
-def jvp_acceleration(d, w, t, L, m, c, G, dd, dw, dt, dL, dm, dc, dG):
-    r = 1 / (m * L * L)
-    pull = t - t.dot(d) * d - c * w
-    dpull = dt - (dt.dot(d) + t.dot(dd)) * d - t.dot(d) * dd - dc * w - c * dw
-    falling = (dd.cross(G) + d.cross(dG) - (dL / L) * d.cross(G)) / L
-    return falling + r * (dpull - (dm / m + 2 * dL / L) * pull)
-
-
 Acceleration = per_element(
     acceleration,
     own={

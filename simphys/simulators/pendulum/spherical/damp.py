@@ -24,14 +24,6 @@ def adj_damp(w, L, m, c, k, y):
     return y / f, -2 * r * c * adj_f / L, -r * c * adj_f / m, r * adj_f
 
 
-@damp.tangent
-def jvp_damp(w, L, m, c, k, dw, dL, dm, dc):
-    r = k / (m * L * L)
-    f = 1 + r * c
-    df = r * (dc - c * (dm / m + 2 * dL / L))
-    return (dw - (df / f) * w) / f
-
-
 Damp = per_element(
     damp,
     own={"w": "rate", "L": "length", "m": "mass", "c": "damping"},

@@ -30,12 +30,5 @@ def adj_drift(d, w, h, y):
     return y.cross(q) + r * y, h * (d.cross(y) - (d.dot(y) / r) * q)
 
 
-@drift.tangent
-def jvp_drift(d, w, h, dd, dw):
-    q, dq = h * w, h * dw
-    r = ti.sqrt(1 - q.dot(q))
-    return dq.cross(d) + q.cross(dd) + r * dd - (q.dot(dq) / r) * d
-
-
 Drift = per_element(drift, own={"d": "direction", "w": "rate"}, constant={"h": "time"}, results={"direction": "d"})
 """Direction [3] after a time h at the rate [3]."""

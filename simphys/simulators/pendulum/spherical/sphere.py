@@ -27,14 +27,6 @@ def adj_project_to_sphere(d, w, adj_unit, adj_across):
     return (q - q.dot(unit) * unit) / size, adj_across - adj_across.dot(unit) * unit
 
 
-@project_to_sphere.tangent
-def jvp_project_to_sphere(d, w, dd, dw):
-    size = ti.sqrt(d.dot(d))
-    unit = d / size
-    dunit = (dd - dd.dot(unit) * unit) / size
-    return dunit, dw - (dw.dot(unit) + w.dot(dunit)) * unit - w.dot(unit) * dunit
-
-
 ProjectToSphere = per_element(
     project_to_sphere,
     own={"d": "direction", "w": "rate"},

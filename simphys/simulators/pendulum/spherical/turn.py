@@ -19,10 +19,5 @@ def adj_turn(w, d, y):
     return d.cross(y), y.cross(w)
 
 
-@turn.tangent
-def jvp_turn(w, d, dw, dd):
-    return dw.cross(d) + w.cross(dd)
-
-
 Turn = per_element(turn, own={"w": "rate", "d": "direction"})
 """Velocity [3] of a direction [3] at the rate [3]."""

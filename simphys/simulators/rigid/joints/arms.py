@@ -4,8 +4,7 @@ With the anchors of a joint in the frames of its bodies a and b, and their centr
 
     p_a = anchor_a - c_a      p_b = anchor_b - c_b                          [m]
 
-as one vector (p_a, p_b); the world's centre is its origin, and reads as 0. Adjoint: adj_anchor = adj_p, adj_c = -adj_p;
-so is the tangent.
+as one vector (p_a, p_b); the world's centre is its origin, and reads as 0. Adjoint: adj_anchor = adj_p, adj_c = -adj_p.
 """
 
 from simphys.numerics.element import element
@@ -23,11 +22,6 @@ def measure_arms(anchor_a, anchor_b, c_a, c_b):
 def adj_measure_arms(anchor_a, anchor_b, c_a, c_b, adj_arms):
     g_a, g_b = halves(adj_arms)
     return g_a, g_b, -g_a, -g_b
-
-
-@measure_arms.tangent
-def jvp_measure_arms(anchor_a, anchor_b, c_a, c_b, danchor_a, danchor_b, dc_a, dc_b):
-    return join(danchor_a - dc_a, danchor_b - dc_b)
 
 
 Arms = per_element(

@@ -3,15 +3,15 @@
     row = (l, m_a, m_b)      target = -(beta/h) error                       [m/s] or [rad/s]
 
 where beta is the fraction of an error that one step corrects. Adjoint: adj_error = -(beta/h) adj_target, and those of
-joint_row.py; so is the tangent. Source: Baumgarte 1972, Stabilization of constraints and integrals of motion.
+joint_row.py. Source: Baumgarte 1972, Stabilization of constraints and integrals of motion.
 """
 
 from simphys.numerics.element import element
-from simphys.numerics.rotation import adj_turn, jvp_turn
+from simphys.numerics.rotation import adj_turn
 from simphys.substep import per_element
 
 from ..twist import join, split_row
-from .joint_row import adj_row, jvp_row, row
+from .joint_row import adj_row, row
 
 
 @element
@@ -26,13 +26,6 @@ def adj_joint_row(gain, x_a, x_b, q_a, q_b, arms, kind, part, still, adj_row_, a
     x, adj_error = x_a - x_b, -gain * adj_target
     g_x, g_a, g_b, adj_arms = adj_row(kind, part, arms, x, q_a, q_b + still, g_l, g_ma, g_mb, adj_error)
     return g_x, -g_x, adj_turn(q_a, g_a), adj_turn(q_b + still, g_b), adj_arms
-
-
-@joint_row.tangent
-def jvp_joint_row(gain, x_a, x_b, q_a, q_b, arms, kind, part, still, dx_a, dx_b, dq_a, dq_b, darms):
-    da, db = jvp_turn(q_a, dq_a), jvp_turn(q_b + still, dq_b)
-    dl, dm_a, dm_b, derror = jvp_row(kind, part, arms, x_a - x_b, q_a, q_b + still, dx_a - dx_b, da, db, darms)
-    return join(dl, join(dm_a, dm_b)), -gain * derror
 
 
 JointRows = per_element(

@@ -28,13 +28,6 @@ and of TURN and ALIGN, with g_m = g_ma + g_mb, V, W the vector and scalar part o
     adj_theta_a = l x (g_m + g_err E) +     TURN   W adj_E + V x adj_E        ALIGN   n_a x (adj_E x n_b)
     adj_theta_b =                           TURN  -W adj_E + V x adj_E        ALIGN   n_b x (n_a x adj_E)
 
-Tangents, with dl = dtheta_a x l, dy = dtheta x y + R dp, de = dx_a + dy_a - dx_b - dy_b, dr_a = dy_a - (1 - s) de and
-dr_b = dy_b + s de:
-
-    LINE    dm = dr x l + r x dl      derror = dl.e + l.de
-    TURN    dm = dtheta_a x m         derror = dm.E + m.dE,    dE = W (dtheta_a - dtheta_b) + (dtheta_a + dtheta_b) x V
-    ALIGN   the same with             dE = (dtheta_b x n_b) x n_a + n_b x (dtheta_a x n_a)
-
 The world has the orientation `still`, and reads as 0 otherwise. At the kink W = 0, where bodies are half a turn away
 from the joint's orientation, the sign is positive.
 Source: Catto 2009, Modeling and Solving Constraints (GDC); the adjoint is the transpose of the Jacobian.
@@ -106,21 +99,6 @@ def adj_turn_row(kind, part, q_a, q_b, g_m, g_error):
 
 
 @ti.func
-def jvp_turn_row(kind, part, q_a, q_b, da, db):
-    """Return the tangents of m and of the error of a rotational row."""
-    if ti.static(q_a.n == 1):
-        return ti.Vector([0.0]), da[0] - db[0]
-    else:
-        R_a, R_b = matrix(q_a), matrix(q_b)
-        m, Q = R_a @ part_vector(part, q_a, 0), relative_rotation(part, q_a, q_b)
-        dm, dE = da.cross(m), Q[0] * (da - db) + (da + db).cross(vector_part(Q))
-        if kind == ALIGN:
-            n_a, n_b = R_a @ part_vector(part, q_a, 1), R_b @ part_vector(part, q_b, 2)
-            dE = db.cross(n_b).cross(n_a) + n_b.cross(da.cross(n_a))
-        return dm, dm.dot(misalignment(kind, part, q_a, q_b)) + m.dot(dE)
-
-
-@ti.func
 def line(part, arms, x, q_a, q_b):
     """Return l, y_a, y_b, e, r_a and r_b of a LINE; x is x_a - x_b, arms (p_a, p_b)."""
     R_a, s = matrix(q_a), part[part.n - 1]
@@ -163,23 +141,3 @@ def adj_row(kind, part, arms, x, q_a, q_b, g_l, g_ma, g_mb, g_error):
         adj_theta_b = adj_b
         adj_arms = 0.0 * arms
     return adj_e, adj_theta_a, adj_theta_b, adj_arms
-
-
-@ti.func
-def jvp_row(kind, part, arms, x, q_a, q_b, dx, da, db, darms):
-    """Return the tangents of a row from those of x, theta_a, theta_b and arms."""
-    direction, y_a, y_b, e, r_a, r_b = line(part, arms, x, q_a, q_b)
-    s, dl = part[part.n - 1], cross(da, direction)
-    dp_a, dp_b = halves(darms)
-    dy_a, dy_b = cross(da, y_a) + matrix(q_a) @ dp_a, cross(db, y_b) + matrix(q_b) @ dp_b
-    de = dx + dy_a - dy_b
-    dm_a = moment(dy_a - (1 - s) * de, direction) + moment(r_a, dl)
-    dm_b = moment(dy_b + s * de, direction) + moment(r_b, dl)
-    derror = dl.dot(e) + direction.dot(de)
-    if kind != LINE:
-        dm, dangle = jvp_turn_row(kind, part, q_a, q_b, da, db)
-        dl = 0.0 * x
-        dm_a = dm
-        dm_b = dm
-        derror = dangle
-    return dl, dm_a, dm_b, derror

@@ -15,22 +15,17 @@ of force and torque on a and b:
     adj_l = s (g_a - g_b) + adj_u (v_a - v_b)        adj_v_a = -adj_v_b = adj_u l
     adj_ma = s h_a + adj_u w_a    adj_mb = -s h_b - adj_u w_b    adj_w_a = adj_u m_a    adj_w_b = -adj_u m_b
 
-then the adjoint of the row. Tangent, from that of the row:
-
-    du = dl.(v_a - v_b) + l.(dv_a - dv_b) + dm_a.w_a + m_a.dw_a - dm_b.w_b - m_b.dw_b
-    ds = action dk + k daction - u dd - d du + dt    of force and torques: s dl + l ds, s dm + m ds
-
-Source: virtual power, s u is the power given to the bodies; the adjoint is the transpose.
+then the adjoint of the row. Source: virtual power, s u is the power given to the bodies; the adjoint is the transpose.
 """
 
 from simphys.autograd.kernels.runtime import ti
-from simphys.numerics.dry_friction import adj_rub, jvp_rub, rub
+from simphys.numerics.dry_friction import adj_rub, rub
 from simphys.numerics.element import element
-from simphys.numerics.rotation import adj_turn, jvp_turn
+from simphys.numerics.rotation import adj_turn
 from simphys.substep import collect, per_element
 
 from ..twist import angular, join, linear
-from .joint_row import adj_row, jvp_row, row
+from .joint_row import adj_row, row
 
 
 @ti.func
@@ -64,21 +59,6 @@ def adj_joint_force(
     adj_k, adj_d, of_motor = action * adj_s, -u * adj_s, k * adj_s
     adj_wa, adj_wb = adj_u * m_a, -adj_u * m_b
     return g_x, -g_x, adj_qa, adj_qb, adj_v, -adj_v, adj_wa, adj_wb, of_motor, adj_k, adj_d, adj_F, adj_w, adj_arms
-
-
-@joint_force.tangent
-def jvp_joint_force(
-    x_a, x_b, q_a, q_b, v_a, v_b, w_a, w_b, action, k, d, F, w, arms, kind, part, still,
-    dx_a, dx_b, dq_a, dq_b, dv_a, dv_b, dw_a, dw_b, daction, dk, dd, dF, dw, darms,
-):  # fmt: skip
-    x, v, da, db = x_a - x_b, v_a - v_b, jvp_turn(q_a, dq_a), jvp_turn(q_b + still, dq_b)
-    direction, m_a, m_b, _ = row(kind, part, arms, x, q_a, q_b + still)
-    dl, dm_a, dm_b, _ = jvp_row(kind, part, arms, x, q_a, q_b + still, dx_a - dx_b, da, db, darms)
-    u, s = drive(k, action, d, F, w, direction, m_a, m_b, v, w_a, w_b)
-    du = dl.dot(v) + direction.dot(dv_a - dv_b)
-    du += dm_a.dot(w_a) + m_a.dot(dw_a) - dm_b.dot(w_b) - m_b.dot(dw_b)
-    ds = dk * action + k * daction - dd * u - d * du + jvp_rub(F, w, u, dF, dw, du)
-    return join(s * dl + ds * direction, s * dm_a + ds * m_a), join(-s * dl - ds * direction, -s * dm_b - ds * m_b)
 
 
 JointForce = per_element(

@@ -8,17 +8,15 @@ frame of the body, d the vector from the point of a to that of b, and z its rate
 the force f(d, z) of `simphys.numerics.spring` acts on a, and -f on b, at their points. Its adjoints adj_d and adj_z are
 those for adj_f = g_a - g_b + h_a x r_a - h_b x r_b, where (g_a, h_a), (g_b, h_b) are the adjoints of force and torque
 on a and b. The arm of a gets adj_ra = f x h_a - adj_d - adj_z x w_a, b's the opposite; adj_theta = r x adj_r and
-adj_w_a = -r_a x adj_z, adj_p = R^T adj_r = -adj_c. Tangents, with dr = dtheta x r + R (dp - dc):
+adj_w_a = -r_a x adj_z, adj_p = R^T adj_r = -adj_c.
 
-    dd = dx_b + dr_b - dx_a - dr_a      dz = (dv_b + dw_b x r_b + w_b x dr_b) - (dv_a + dw_a x r_a + w_a x dr_a)
-
-and that of the moment r x f is dr x f + r x df. The world has the orientation `still`, and reads as 0 otherwise.
+The world has the orientation `still`, and reads as 0 otherwise.
 """
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
-from simphys.numerics.rotation import adj_cross, adj_turn, cross, jvp_turn, matrix, moment
-from simphys.numerics.spring import adj_spring_force, jvp_spring_force, spring_force
+from simphys.numerics.rotation import adj_cross, adj_turn, cross, matrix, moment
+from simphys.numerics.spring import adj_spring_force, spring_force
 from simphys.substep import collect, per_element
 
 from ..twist import angular, join, linear
@@ -56,20 +54,6 @@ def adj_spring_damper(
         -adj_d, adj_d, adj_qa, adj_qb, -adj_z, adj_z, adj_wa, adj_wb,
         adj_k, adj_c, adj_L, adj_pa, adj_pb, -adj_pa, -adj_pb,
     )  # fmt: skip
-
-
-@spring_damper.tangent
-def jvp_spring_damper(
-    x_a, x_b, q_a, q_b, v_a, v_b, w_a, w_b, k, c, L, p_a, p_b, c_a, c_b, still,
-    dx_a, dx_b, dq_a, dq_b, dv_a, dv_b, dw_a, dw_b, dk, dc, dL, dp_a, dp_b, dc_a, dc_b,
-):  # fmt: skip
-    r_a, r_b, d, z = stretch(x_a, x_b, q_a, q_b + still, v_a, v_b, w_a, w_b, p_a - c_a, p_b - c_b)
-    dr_a = cross(jvp_turn(q_a, dq_a), r_a) + matrix(q_a) @ (dp_a - dc_a)
-    dr_b = cross(jvp_turn(q_b + still, dq_b), r_b) + matrix(q_b + still) @ (dp_b - dc_b)
-    dd = dx_b + dr_b - dx_a - dr_a
-    dz = dv_b + cross(dw_b, r_b) + cross(w_b, dr_b) - dv_a - cross(dw_a, r_a) - cross(w_a, dr_a)
-    F, dF = spring_force(d, z, k, c, L), jvp_spring_force(d, z, k, c, L, dd, dz, dk, dc, dL)
-    return join(dF, moment(dr_a, F) + moment(r_a, dF)), join(-dF, -moment(dr_b, F) - moment(r_b, dF))
 
 
 SpringDamper = per_element(

@@ -5,9 +5,9 @@
 
 An impulse that changed v by dv at a time t after the forces was applied too early by t. Hence s = sum t dv and
 turn = sum t dw over all impulses of the step (see phases.py). rotate is the free rotation, with its adjoint and tangent
-(see variational.py). Adjoint and tangent of the rest:
+(see variational.py). Adjoint of the rest:
 
-    adj_x = adj_x'     adj_v = adj_v' + h adj_x'     adj_s = -adj_x'     dx' = dx + h dv - ds     dv' = dv
+    adj_x = adj_x'     adj_v = adj_v' + h adj_x'     adj_s = -adj_x'
 
 At the beginning of a step there are no impulses yet, and s = turn = 0. A step is a drift by h/2, a kick by h and a
 drift by h/2, as in Verlet's method: of second order, symplectic (Hairer, Lubich and Wanner 2003).
@@ -17,7 +17,7 @@ from simphys.numerics.element import element
 from simphys.substep import per_element
 
 from ..twist import angular, join, linear
-from .variational import adj_rotate, jvp_rotate, rotate
+from .variational import adj_rotate, rotate
 
 
 @element
@@ -32,12 +32,6 @@ def adj_drift(h, x, q, twist, shift, J, adj_x, adj_q, adj_v, adj_w):
     return adj_x, adj_q_old, join(adj_v + h * adj_x, adj_spin), join(-adj_x, adj_turn), adj_J
 
 
-@drift.tangent
-def jvp_drift(h, x, q, twist, shift, J, dx, dq, dtwist, dshift, dJ):
-    dq_new, dw = jvp_rotate(q, angular(twist), J, h, angular(shift), dq, angular(dtwist), dJ, angular(dshift))
-    return dx + h * linear(dtwist) - linear(dshift), dq_new, linear(dtwist), dw
-
-
 @element
 def drift_freely(h, x, q, v, w, J):
     q_new, w_new = rotate(q, w, J, h, 0.0 * w)
@@ -48,12 +42,6 @@ def drift_freely(h, x, q, v, w, J):
 def adj_drift_freely(h, x, q, v, w, J, adj_x, adj_q, adj_w):
     adj_q_old, adj_spin, adj_J, _ = adj_rotate(q, w, J, h, 0.0 * w, adj_q, adj_w)
     return adj_x, adj_q_old, h * adj_x, adj_spin, adj_J
-
-
-@drift_freely.tangent
-def jvp_drift_freely(h, x, q, v, w, J, dx, dq, dv, dw, dJ):
-    dq_new, dw_new = jvp_rotate(q, w, J, h, 0.0 * w, dq, dw, dJ, 0.0 * w)
-    return dx + h * dv, dq_new, dw_new
 
 
 Drift = per_element(

@@ -29,6 +29,7 @@ Source: Goldstein, Poole and Safko 2002, Classical Mechanics, section 5.3.
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.cofactor import cofactor
+from simphys.numerics.element import element
 
 
 @ti.func
@@ -99,7 +100,7 @@ def adj_multiply(J, v, g):
         return v * g
 
 
-@ti.func
+@element
 def invert(J):
     if ti.static(J.n == 6):
         N = inverse_transposed(tensor_matrix(J))
@@ -120,7 +121,7 @@ def adj_invert(J, g):
         return -g / (J * J)
 
 
-@ti.func
+@invert.tangent
 def jvp_invert(J, dJ):
     if ti.static(J.n == 6):
         N = inverse_transposed(tensor_matrix(J))

@@ -9,10 +9,6 @@ g_v = adj_v* and g = adj_w*:
 
     adj_v = g_v     adj_a = h g_v     adj_f = (h/m) g_v     adj_m = -f.adj_f / m     adj_w = g     adj_tau = h A^-1 g
     adj_J = -(adj of A^-1 by 1/J) / J^2     adj_theta from dR, see inertia.py
-
-Tangent, with d(A^-1 tau) in inertia.py:
-
-    dv* = dv + h (da + df/m - f dm/m^2)     dw* = dw + h d(A^-1 tau)
 """
 
 from simphys.numerics import rotation
@@ -37,13 +33,6 @@ def adj_kick(h, v, w, q, wrench, m, J, a, free, adj_twist):
     adj_inverse, adj_tau, adj_theta = inertia.adj_apply(rotation.matrix(q), inverse, tau, t * g_w)
     adj_q, adj_J = rotation.adj_turn(q, adj_theta), inertia.adj_invert(J, adj_inverse)
     return g_v, g_w, adj_q, join(adj_f, adj_tau), -linear(wrench).dot(adj_f) / m, adj_J, t * g_v
-
-
-@kick.tangent
-def jvp_kick(h, v, w, q, wrench, m, J, a, free, dv, dw, dq, dwrench, dm, dJ, da):
-    t, R, dtheta, tau = h * free, rotation.matrix(q), rotation.jvp_turn(q, dq), angular(wrench)
-    dspin = inertia.jvp_apply(R, inertia.invert(J), tau, dtheta, inertia.jvp_invert(J, dJ), angular(dwrench))
-    return join(dv + t * (da + linear(dwrench) / m - dm / (m * m) * linear(wrench)), dw + t * dspin)
 
 
 Kick = per_element(

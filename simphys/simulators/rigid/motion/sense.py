@@ -8,14 +8,12 @@ parts of body i, k columns, and g_goal:
 
     adj_x_i = scale g_x_i - (g_goal + scale sum over j of g_x_j) / n      adj_theta_i = sum_k (R_i e_k) x g_k_i
     adj_v_i = scale g_v_i      adj_w_i = scale g_w_i
-
-Tangent: that of R_i e_k is dtheta_i x (R_i e_k), the rest is linear.
 """
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.nn.sensing import sense_goal, share
 from simphys.numerics.element import element
-from simphys.numerics.rotation import adj_turn, cross, jvp_turn, matrix, moment
+from simphys.numerics.rotation import adj_turn, matrix, moment
 from simphys.substep import concatenate, per_element, total
 
 
@@ -42,17 +40,6 @@ def adj_sense_body(x, q, v, w, c, scale, adj_relative, adj_axes, adj_motion, adj
     for k in ti.static(range(x.n - 1)):
         adj_theta += moment(column(axes, x, k), column(adj_axes, x, k))
     return scale * adj_relative, adj_turn(q, adj_theta), scale * adj_motion, scale * adj_spin, -scale * adj_relative
-
-
-@sense_body.tangent
-def jvp_sense_body(x, q, v, w, c, scale, dx, dq, dv, dw, dc):
-    axes, dtheta = columns(matrix(q)), jvp_turn(q, dq)
-    daxes = 0.0 * axes
-    for k in ti.static(range(x.n - 1)):
-        dcolumn = cross(dtheta, column(axes, x, k))
-        for e in ti.static(range(x.n)):
-            daxes[x.n * k + e] = dcolumn[e]
-    return scale * (dx - dc), daxes, scale * dv, scale * dw
 
 
 Centre = total(share, over="bodies", own={"x": "position"}, constant={"part": "part"}, results={"centre": "x"})

@@ -31,6 +31,7 @@ Lie group variational integrators for the full body problem; in quaternions Manc
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import quaternion, rotation
+from simphys.numerics.element import element
 
 from . import inertia
 
@@ -110,13 +111,14 @@ def jvp_rotate_in_space(q, w, J, h, turn, dq, dw, dJ, dturn):
     return dq_new, inertia.jvp_apply(rotation.matrix(q_new), inverse, L, dtheta_new, dinverse, dL)
 
 
-@ti.func
+@element
 def rotate(q, w, J, h, turn):
     """Return q' and w'."""
     if ti.static(q.n == 1):
         return q + h * w - turn, w
     else:
-        return rotate_in_space(q, w, J, h, turn)
+        q_new, w_new = rotate_in_space(q, w, J, h, turn)
+        return q_new, w_new
 
 
 @ti.func
@@ -128,9 +130,10 @@ def adj_rotate(q, w, J, h, turn, g_q, g_w):
         return adj_rotate_in_space(q, w, J, h, turn, g_q, g_w)
 
 
-@ti.func
+@rotate.tangent
 def jvp_rotate(q, w, J, h, turn, dq, dw, dJ, dturn):
     if ti.static(q.n == 1):
         return dq + h * dw - dturn, dw
     else:
-        return jvp_rotate_in_space(q, w, J, h, turn, dq, dw, dJ, dturn)
+        dq_new, dw_new = jvp_rotate_in_space(q, w, J, h, turn, dq, dw, dJ, dturn)
+        return dq_new, dw_new

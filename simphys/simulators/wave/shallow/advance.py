@@ -35,11 +35,6 @@ def adj_turn(q, U, dx, adj_R):
     return dx * U.dot(adj_R), dx * q * adj_R
 
 
-@turn.tangent
-def jvp_turn(q, U, dx, dq, dU):
-    return dx * (dq * U + q * dU)
-
-
 @element
 def accelerate(u, F, w, dx, is_open):
     return u + w / dx * is_open * F
@@ -50,11 +45,6 @@ def adj_accelerate(u, F, w, dx, is_open, adj_u):
     return adj_u, w / dx * is_open * adj_u
 
 
-@accelerate.tangent
-def jvp_accelerate(u, F, w, dx, is_open, du, dF):
-    return du + w / dx * is_open * dF
-
-
 @element
 def rise(eta, outflow, w, dx):
     return eta - w / dx * outflow
@@ -63,11 +53,6 @@ def rise(eta, outflow, w, dx):
 @rise.adjoint
 def adj_rise(eta, outflow, w, dx, adj_eta):
     return adj_eta, -w / dx * adj_eta
-
-
-@rise.tangent
-def jvp_rise(eta, outflow, w, dx, deta, doutflow):
-    return deta - w / dx * doutflow
 
 
 TurnedTransport = stencil("turned_transport", {"transport": grid.turned_at_corners})

@@ -51,11 +51,6 @@ def adj_transport(h, u, adj_U):
     return u * adj_U, h * adj_U
 
 
-@transport.tangent
-def jvp_transport(h, u, dh, du):
-    return dh * u + h * du
-
-
 @element
 def potential_vorticity(c, h, dx):
     return c / (dx * h)
@@ -67,11 +62,6 @@ def adj_potential_vorticity(c, h, dx, adj_q):
     return z, -z * c / h
 
 
-@potential_vorticity.tangent
-def jvp_potential_vorticity(c, h, dx, dc, dh):
-    return (dc - c / h * dh) / (dx * h)
-
-
 @element
 def head(eta, u, after, g):
     return g * eta + 0.25 * (u.dot(u) + after.dot(after))
@@ -80,11 +70,6 @@ def head(eta, u, after, g):
 @head.adjoint
 def adj_head(eta, u, after, g, adj_H):
     return g * adj_H, 0.5 * u * adj_H, 0.5 * after * adj_H, eta * adj_H
-
-
-@head.tangent
-def jvp_head(eta, u, after, g, deta, du, dafter, dg):
-    return dg * eta + g * deta + 0.5 * (u.dot(du) + after.dot(dafter))
 
 
 AddHeights = per_element(

@@ -1,0 +1,271 @@
+"""Tangents that follow from the source of an element function: forward mode, statement by statement.
+
+    @element
+    def move(x, v, f, m, h):           def jvp_move(x, v, f, m, h, dx, dv, df, dm):
+        v_new = v + h * f / m              dv_new = dv + (h * df - h * f / m * dm) / m
+        return x + h * v_new, v_new        return dx + h * dv_new, dv_new
+
+Each variable that moves gets a tangent, which is assigned right before it; what no tangent reads is left out. Branches
+and loops stay as they are, so the tangent is that of the branch that is taken; `forward_rules` says what holds at
+kinks. A function that is called gets a tangent by its own source, or has one by hand, if it is an element. What
+iterates until it converges (`while`) has none: its tangent is that of the equation that it solves, written by hand.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import itertools
+import linecache
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from types import FunctionType
+from typing import Any
+
+from simphys.autograd.kernels.runtime import ti
+
+from .forward_rules import Expressions, Underivable
+from .names import LOCAL, captured, local_names
+from .writes import find_written
+
+_numbers = itertools.count()
+
+
+@ti.func
+def spread(d, x):
+    """The tangent d of a sum with x, which stands still: a vector if x is one."""
+    moved = d
+    if ti.static(isinstance(x, ti.Matrix) and not isinstance(d, ti.Matrix)):
+        moved = d + 0.0 * x
+    return moved
+
+
+def derive(function: Callable[..., Any], moving: Sequence[str]) -> Callable[..., Any]:
+    """Make the tangent of a function where these parameters move: of f(x, y), jvp_f(x, y, dx), if x alone does.
+
+    The result is a function of Python for the compiler to read. Errors: Underivable if forward mode does not read it.
+    """
+    return _derive(inspect.unwrap(function), tuple(moving))
+
+
+def tangent_of(function: Callable[..., Any], *moving: str) -> Any:
+    """The tangent of a function where these parameters move, for other functions of the compiler to call.
+
+    Errors: Underivable if forward mode does not read its source.
+    """
+    return ti.func(derive(function, moving))
+
+
+@functools.lru_cache(maxsize=1024)
+def _derive(plain: FunctionType, moving: tuple[str, ...]) -> Callable[..., Any]:
+    definition = ast.parse(textwrap.dedent(inspect.getsource(plain))).body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    parameters = [argument.arg for argument in definition.args.args]
+    for name in set(moving) & {taken[1:] for taken in parameters}:
+        raise Underivable(definition.lineno, f"d{name} is a parameter, and would be the tangent of {name}")
+    made = _Tangent(plain, definition, moving)
+    taken = [ast.unparse(argument) for argument in definition.args.args]
+    head = f"def jvp_{plain.__name__}({', '.join([*taken, *[f'd{name}' for name in moving]])}):"
+    tree = ast.parse("\n".join([head, *_indent(made.push_all(definition.body))]))
+    _prune(tree.body[0])  # type: ignore[arg-type]
+    return _compile(ast.unparse(tree) + "\n", plain, made.space)
+
+
+def _compile(text: str, plain: FunctionType, space: dict[str, Any]) -> Callable[..., Any]:
+    file = f"<tangent of {plain.__name__}, {next(_numbers)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    code = compile(text, file, "exec", dont_inherit=True)
+    own = {name: value for name, value in space.items() if name in text}
+    own["__name__"] = plain.__module__
+    exec(code, own)
+    made: Callable[..., Any] = own[f"jvp_{plain.__name__}"]
+    return made
+
+
+class _Tangent:
+    """The statements of a function with those of its tangent between them."""
+
+    def __init__(self, plain: FunctionType, definition: ast.FunctionDef, moving: tuple[str, ...]) -> None:
+        self.space = {**captured(plain), "ti": ti, "spread": spread}
+        """What the names of its text stand for."""
+        self._names = {*local_names(definition), *[f"d{name}" for name in moving]}
+        self._known = {**captured(plain), **dict.fromkeys(self._names, LOCAL)}
+        self._tangents = {name: f"d{name}" for name in moving}
+        while found := self._find_moved(definition.body) - self._tangents.keys():
+            self._tangents |= {name: self._name(f"d{name}") for name in sorted(found)}
+        for written in find_written(plain, definition):
+            if written.name in self._tangents:
+                raise Underivable(written.call.lineno, f"{ast.unparse(written.call)} may write {written.name}")
+
+    def push_all(self, body: Sequence[ast.stmt]) -> list[str]:
+        """Lines of statements, each after that of its tangent."""
+        return [line for node in body for line in self._push(node)] or ["pass"]
+
+    def _push(self, node: ast.stmt) -> list[str]:
+        match node:
+            case ast.Expr(value=ast.Constant()):
+                return []
+            case ast.Assign(targets=[target], value=value):
+                return self._assign(target, value)
+            case ast.AugAssign(target=target, op=op, value=value):
+                return self._assign(target, ast.copy_location(ast.BinOp(_read(target), op, value), node))
+            case ast.If(test=test, body=body, orelse=orelse):
+                lines = [f"if {ast.unparse(test)}:", *_indent(self.push_all(body))]
+                return [*lines, "else:", *_indent(self.push_all(orelse))] if orelse else lines
+            case ast.For(target=target, iter=each, body=body, orelse=[]) if not self._moves(each):
+                return [f"for {ast.unparse(target)} in {ast.unparse(each)}:", *_indent(self.push_all(body))]
+            case ast.Return(value=value) if value is not None:
+                made, results = self._expressions(), _parts(value)
+                found = [made.tangent(result) for result in results]
+                return [*_held(made), f"return {', '.join(map(_or_zero, found, results))}"]
+            case ast.Break() | ast.Continue() | ast.Pass():
+                return [ast.unparse(node)]
+        raise Underivable(node.lineno, f"`{ast.unparse(node).splitlines()[0]}` has no rule of forward mode")
+
+    def _assign(self, target: ast.expr, value: ast.expr) -> list[str]:
+        """Lines of an assignment, after those of the tangents of what it changes."""
+        made, targets = self._expressions(), _parts(target)
+        values = [value] if len(targets) == 1 else _parts(value)
+        assignment = f"{ast.unparse(target)} = {ast.unparse(value)}"
+        places = [self._place(part) for part in targets]
+        if len(values) < len(targets):  # the results of a call
+            moved = made.tangent(value)
+            if moved is None:
+                zeros = [f"{p} = 0.0 * {ast.unparse(t)}" for p, t in zip(places, targets, strict=True) if p]
+                return [assignment, *zeros]
+            return [*_held(made), f"{', '.join([place or '_' for place in places])} = {moved}", assignment]
+        found = [(place, _or_zero(made.tangent(v), v)) for place, v in zip(places, values, strict=True) if place]
+        if not found:
+            return [assignment]
+        left, right = (", ".join(column) for column in zip(*found, strict=True))
+        return [*_held(made), f"{left} = {right}", assignment]
+
+    def _place(self, target: ast.expr) -> str | None:
+        """Text of the place of the tangent of a variable, or of a part of one; None for one that stands still."""
+        name = _base(target)
+        if name not in self._tangents:
+            return None
+        index = ast.unparse(target)[len(name) :]
+        return f"{self._tangents[name]}{index}"
+
+    def _expressions(self) -> Expressions:
+        return Expressions(self._known, self._tangents, self._call, lambda: self._name("_0"))
+
+    def _moves(self, value: ast.expr) -> bool:
+        made = Expressions(self._known, self._tangents, self._call, lambda: "_")  # whose text nobody reads
+        return made.tangent(value) is not None
+
+    def _call(self, made: Expressions, call: ast.Call, called: Any, tangents: list[str | None]) -> str:
+        """Text of a call of the tangent of a function, by hand or by its source."""
+        if getattr(getattr(called, "element", None), "by_hand", None) is not None:
+            return self._call_by_hand(made, call, called.element, tangents)
+        if called is None:
+            raise Underivable(call.lineno, f"{ast.unparse(call.func)} is not defined above the declaration")
+        plain = inspect.unwrap(called)
+        if plain is called or not isinstance(plain, FunctionType):
+            raise Underivable(call.lineno, f"{ast.unparse(call.func)} is no function that the compiler reads")
+        parameters = list(inspect.signature(plain).parameters)
+        moving = [name for name, d in zip(parameters, tangents, strict=False) if d]
+        name = "_".join([f"jvp_{plain.__name__}", *moving])
+        self.space[name] = tangent_of(plain, *moving)
+        return f"{name}({', '.join([*map(ast.unparse, call.args), *filter(None, tangents)])})"
+
+    def _call_by_hand(self, made: Expressions, call: ast.Call, element: Any, tangents: list[str | None]) -> str:
+        rule, known = element.by_hand, element.results_read(element.by_hand)
+        wanted = [name[1:] for name in rule.parameters[len(element.inputs) + len(known) :]]
+        given = dict(zip(element.inputs, map(_or_zero, tangents, call.args), strict=True))
+        for name, d in zip(element.inputs, tangents, strict=True):
+            if d and name not in wanted:
+                raise Underivable(call.lineno, f"{rule.name} takes no tangent of {name}, which moves here")
+        results = [made.name_held(ast.unparse(call), len(known))] if known else []
+        self.space[rule.name + "_by_hand"] = rule.func
+        arguments = [*map(ast.unparse, call.args), *results, *[given[name] for name in wanted]]
+        return f"{rule.name}_by_hand({', '.join(arguments)})"
+
+    def _find_moved(self, body: Sequence[ast.stmt]) -> set[str]:
+        """Find the variables that statements assign what moves to."""
+        found = set()
+        for node in [part for statement in body for part in ast.walk(statement)]:
+            if isinstance(node, ast.Assign | ast.AugAssign):
+                targets = _parts(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+                values = _parts(node.value) if len(targets) > 1 else [node.value]
+                values = values * len(targets) if len(values) < len(targets) else values
+                found |= {_base(target) for target, v in zip(targets, values, strict=True) if self._moves(v)}
+        return found
+
+    def _name(self, wish: str) -> str:
+        """Make a name that no other variable has."""
+        name = next(name for name in _variants(wish) if name not in self._names and name not in self.space)
+        self._names.add(name)
+        return name
+
+
+def _prune(definition: ast.FunctionDef) -> None:
+    """Leave out the assignments of variables that nothing reads, and branches and loops that this empties."""
+    needed, waiting = set[str](), [part for part in ast.walk(definition) if isinstance(part, ast.Return)]
+    read: list[ast.AST] = [*waiting, *[part.test for part in ast.walk(definition) if isinstance(part, ast.If)]]
+    read += [part.iter for part in ast.walk(definition) if isinstance(part, ast.For)]
+    assignments = [part for part in ast.walk(definition) if isinstance(part, ast.Assign)]
+    new = {name for part in read for name in _names(part)}
+    while new:
+        needed |= new
+        fed = [part for part in assignments if needed & {_base(target) for target in _parts(part.targets[0])}]
+        new = {name for part in fed for name in _names(part)} - needed
+    _Pruned(needed).visit(definition)
+
+
+class _Pruned(ast.NodeTransformer):
+    def __init__(self, needed: set[str]) -> None:
+        self._needed = needed
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign | None:
+        return node if self._needed & {_base(target) for target in _parts(node.targets[0])} else None
+
+    def visit_For(self, node: ast.For) -> ast.For | None:
+        self.generic_visit(node)
+        return node if node.body else None
+
+    def visit_If(self, node: ast.If) -> ast.If | None:
+        self.generic_visit(node)
+        if not node.body and not node.orelse:
+            return None
+        node.body = node.body or [ast.Pass()]
+        return node
+
+
+def _held(made: Expressions) -> list[str]:
+    return [f"{name} = {text}" for text, name in made.held.items()]
+
+
+def _variants(name: str) -> Iterator[str]:
+    if name == "_0":
+        return (f"_{number}" for number in itertools.count())
+    return (name + "_" * number for number in itertools.count())
+
+
+def _or_zero(tangent: str | None, value: ast.expr) -> str:
+    return tangent or f"0.0 * ({ast.unparse(value)})"
+
+
+def _parts(value: ast.expr) -> list[ast.expr]:
+    return list(value.elts) if isinstance(value, ast.Tuple) else [value]
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def _base(target: ast.expr) -> str:
+    while isinstance(target, ast.Subscript | ast.Attribute):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _read(target: ast.expr) -> ast.expr:
+    """The value at a place that is written."""
+    return ast.parse(ast.unparse(target), mode="eval").body
+
+
+def _indent(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" for line in lines]

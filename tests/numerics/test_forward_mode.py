@@ -1,0 +1,273 @@
+"""The tangent that follows from the source of an element function is the derivative of what it computes."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+from collections.abc import Callable
+from typing import Any, no_type_check
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simphys.autograd import MissingJvp, linearize, tensor
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import forward_rules
+from simphys.numerics.forward_mode import _derive, derive
+from simphys.numerics.forward_rules import Underivable
+from simphys.numerics.in_python import in_python
+from simphys.substep import element, per_element
+
+SCALE = 1.5
+
+
+@no_type_check
+def arithmetic(x, y, c):
+    return -(x - y) / (x * c + 2) + x**2 * y**3 - c, (x + y) ** c
+
+
+@no_type_check
+def functions(x, y, c):
+    s = ti.sin(x) * ti.cos(y) + ti.tan(0.3 * x) - ti.exp(-x) + ti.log(y) * ti.sqrt(x + y)
+    return s + ti.tanh(x) - ti.asin(0.3 * x) * ti.acos(0.3 * y), ti.atan2(x, y) + ti.pow(x, c) * ti.abs(x - 3 * y)
+
+
+@no_type_check
+def vectors(x, y, c):
+    a, b = ti.Vector([x, y, x * y]), ti.Vector([c, x, 1.0])
+    n, M = a.cross(b), a.outer_product(b)
+    w = ti.Vector([x * a[k] + c for k in ti.static(range(3))])
+    r = w[1] * w[2] + n.norm() + a.norm_sqr() + (M @ a - M.transpose() @ b).sum() + M.trace()
+    A = ti.Matrix([[x, y], [c, 2.0]])
+    return r + (A.inverse() @ ti.Vector([x, 1.0])).dot(ti.Vector([1.0, y])), a[0] * b[1] - n[2]
+
+
+@no_type_check
+def branches(x, y, c):
+    f, g = x, 0.0 * x
+    if x * y > c:
+        f, g = x * y, y
+    elif ti.static(SCALE > 1):
+        g = SCALE * x
+    else:
+        f = 1.0
+    return f * (y if x > c else x * x), g + ti.max(x, c) * ti.min(y, x) + ti.select(x < y, x, 2 * y)
+
+
+@no_type_check
+def loops(x, y, c):
+    v = ti.Vector([x, y, x + y, c])
+    total = 0 * x
+    for i in ti.static(range(v.n)):
+        for j in range(i):
+            v[i] += 0.5 * v[j] * v[i]
+            if i == 2:
+                continue
+            total -= v[j] / (1 + v[i])
+        v[i] *= y
+    return total, v[3]
+
+
+@ti.func
+@no_type_check
+def inner(a, b):
+    square = a * a
+    return square + b, b * square
+
+
+@no_type_check
+def calls(x, y, c):
+    p, _ = inner(x, c)
+    _, q = inner(c, y)
+    r, s = inner(p * x, q)
+    return r - c, s * in_two(x, y)
+
+
+@ti.func
+@no_type_check
+def in_two(a, b):
+    once = a * b
+    once = once * a
+    return once
+
+
+FORMULAS = [arithmetic, functions, vectors, branches, loops, calls]
+
+
+def push(function: Callable[..., Any], point: Any, direction: Any) -> np.ndarray[Any, Any]:
+    """The derived tangent by the parameters whose direction is not None."""
+    names = list(inspect.signature(function).parameters)
+    moving = [name for name, d in zip(names, direction, strict=True) if d is not None]
+    found = in_python(ti.func(derive(function, moving)))(*point, *[d for d in direction if d is not None])
+    return np.array(found, np.float64)
+
+
+def differences(function: Callable[..., Any], point: Any, direction: Any, h: float = 1e-5) -> np.ndarray[Any, Any]:
+    """Central differences of fourth order."""
+    run, step = in_python(function), [d or 0.0 for d in direction]
+    ends = [run(*[x + s * h * d for x, d in zip(point, step, strict=True)]) for s in (1, -1, 2, -2)]
+    a, b, c, e = (np.array(end, np.float64) for end in ends)
+    return (8 * (a - b) - (c - e)) / (12 * h)
+
+
+@pytest.mark.parametrize("function", FORMULAS, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("direction", [(1.0, 0.0, None), (0.0, 1.0, None), (0.7, -0.4, None), (None, 1.0, None)])
+@pytest.mark.parametrize("point", [(0.6, 0.9, 1.3), (1.4, 0.5, 0.6), (0.8, 1.7, 0.9)])
+def test_it_is_the_derivative(function: Any, direction: Any, point: Any) -> None:
+    expected = differences(function, point, direction)
+    np.testing.assert_allclose(push(function, point, direction), expected, rtol=1e-8, atol=1e-8)
+
+
+NUMBERS = st.one_of(st.sampled_from(["x", "y", "c"]), st.floats(0.5, 2).map(lambda number: f"{number:.2f}"))
+
+
+def _combine(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    binary = st.builds(lambda a, op, b: f"({a} {op} {b})", parts, st.sampled_from("+-*"), parts)
+    quotient = st.builds(lambda a, b: f"({a} / (2.5 + ti.sin({b})))", parts, parts)
+    unary = st.builds(lambda f, a: f"ti.{f}({a})", st.sampled_from(["sin", "cos", "tanh"]), parts)
+    chosen = st.builds(lambda a, b, d: f"(-{a} if c > {b:.2f} else {d})", parts, st.floats(0.5, 2), parts)
+    return st.one_of(binary, quotient, unary, chosen)
+
+
+@given(st.lists(st.recursive(NUMBERS, _combine, max_leaves=5), min_size=2, max_size=4), st.booleans())
+def test_random_formulas(formulas: list[str], branched: bool) -> None:
+    lines = [f"    {'xyt'[k % 3]} = {formula}" for k, formula in enumerate(formulas)]
+    if branched:
+        lines[1] = f"    if c > 1:\n    {lines[1]}"
+    text = "\n".join(["def formula(x, y, c):", "    t = x", *lines, "    return x + t, x * y"]) + "\n"
+    file = f"<formula {hash(text)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    space: dict[str, Any] = {"ti": ti}
+    exec(compile(text, file, "exec"), space)
+    point, direction = (0.613, 0.917, 1.371), (0.7, -0.4, None)
+    expected = differences(space["formula"], point, direction)
+    found = push(space["formula"], point, direction)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * (1 + abs(expected).max()), err_msg=text)
+
+
+@pytest.mark.parametrize("name", sorted(forward_rules._SLOPES))
+def test_a_wrong_slope_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    point, direction = (0.6, 0.9, 1.3), (0.7, -0.4, None)
+    expected = push(functions, point, direction)
+    monkeypatch.setitem(forward_rules._SLOPES, name, f"(0.9 * {forward_rules._SLOPES[name]})")
+    _derive.cache_clear()
+    assert not np.allclose(push(functions, point, direction), expected, rtol=1e-4)
+    _derive.cache_clear()
+
+
+@no_type_check
+def kinks(x, v):
+    return ti.max(x, 2.0), ti.max(2.0, x), ti.min(x, 2.0), ti.abs(x - 2), ti.max(x, 3 * x - 4), v.norm()
+
+
+def test_at_kinks_what_stands_still_wins() -> None:
+    """At a tie of two that move the second one counts; absolute value and length are flat at 0."""
+    found = in_python(ti.func(derive(kinks, ["x", "v"])))(2.0, ti.Vector([0.0, 0.0]), 1.0, ti.Vector([1.0, 0.0]))
+    assert [float(d) for d in found] == [0.0, 0.0, 0.0, 0.0, 3.0, 0.0]
+
+
+@no_type_check
+def spreads(v, k):
+    return v + k, k - v, v * k
+
+
+def test_the_sum_of_a_number_that_moves_and_a_vector_is_a_vector() -> None:
+    v = ti.Vector([3.0, 5.0])
+    found = in_python(ti.func(derive(spreads, ["k"])))(v, 2.0, 1.0)
+    assert [list(d) for d in found] == [[1.0, 1.0], [1.0, 1.0], [3.0, 5.0]]
+
+
+@no_type_check
+def comprehends(x):
+    return ti.Vector([y for y in (x, 1.0) if y > 0])
+
+
+@no_type_check
+def goes_through(x):
+    total = 0.0
+    for y in ti.static((x, 2 * x)):
+        total += y
+    return total
+
+
+@no_type_check
+def iterates(x):
+    y = x
+    while y * y > 2:
+        y = 0.5 * (y + 2 / y)
+    return y
+
+
+@no_type_check
+def largest(x):
+    v = ti.Vector([x, 1.0])
+    return v.max()
+
+
+@no_type_check
+def leaves_the_compiler(x):
+    return np.sinh(x)
+
+
+@no_type_check
+def hides_a_tangent(x, dx):
+    return x * dx
+
+
+@ti.func
+@no_type_check
+def fill(v, x):
+    v[0] = x
+
+
+@no_type_check
+def writes(x):
+    v = ti.Vector([0.0, 1.0])
+    fill(v, x)
+    return v[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (iterates, r"`while y \* y > 2:` has no rule"),
+        (largest, "the method max"),
+        (comprehends, "has no rule"),
+        (goes_through, "has no rule"),
+        (leaves_the_compiler, "np.sinh is no function that the compiler reads"),
+        (hides_a_tangent, "dx is a parameter"),
+        (writes, r"`fill\(v, x\)` has no rule"),
+    ],
+)
+def test_what_it_does_not_read_has_no_tangent(function: Any, reason: str) -> None:
+    with pytest.raises(Underivable, match=reason):
+        derive(function, ["x"])
+
+
+@element
+@no_type_check
+def root(x, p):
+    y = 1.0 + 0.0 * x
+    while ti.abs(y * y - x) > p:
+        y = 0.5 * (y + x / y)
+    return y
+
+
+@root.adjoint
+@no_type_check
+def adj_root(x, p, adj_y):
+    return 0.5 / ti.sqrt(x) * adj_y
+
+
+Root = per_element(root, over="numbers", own={"x": "number"}, constant={"p": "precision"})
+
+
+def test_a_sub_step_without_a_tangent_says_why() -> None:
+    x = tensor(np.array([2.0, 3.0]), requires_grad=True)
+    reason = (
+        r"root has no tangent: .*test_forward_mode.py:\d+: `while .*` has no rule of forward mode. Add @root.tangent"
+    )
+    with pytest.raises(MissingJvp, match=reason):
+        linearize([Root.apply(None, x, 1e-13)], [x])
