@@ -56,6 +56,11 @@ def adj_squash(p, y, adj_y):
     return (1 - y * y) * adj_y
 
 
+@squash.tangent
+def jvp_squash(p, y, dp):
+    return (1 - y * y) * dp
+
+
 @element
 def swap(p, q, k):
     return k * q, ti.cos(p) - q
