@@ -25,20 +25,25 @@ from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
 
-from .forward_rules import Expressions, Underivable
+from .forward_rules import SPREAD, Expressions, Underivable
 from .names import LOCAL, captured, local_names
 from .writes import find_written
 
 _numbers = itertools.count()
 
 
+def has_shape(x: Any) -> bool:
+    """True for a vector or a matrix, within a kernel and outside."""
+    return isinstance(x, ti.Matrix) or (hasattr(x, "is_tensor") and x.is_tensor())
+
+
 @ti.func
 def spread(d, x):
     """The tangent d of a sum with x, which stands still: a vector if x is one."""
-    moved = d
-    if ti.static(isinstance(x, ti.Matrix) and not isinstance(d, ti.Matrix)):
-        moved = d + 0.0 * x
-    return moved
+    if ti.static(has_shape(x) and not has_shape(d)):
+        return d + 0.0 * x
+    else:
+        return d
 
 
 def derive(function: Callable[..., Any], moving: Sequence[str]) -> Callable[..., Any]:
@@ -61,9 +66,12 @@ def tangent_of(function: Callable[..., Any], *moving: str) -> Any:
 def _derive(plain: FunctionType, moving: tuple[str, ...]) -> Callable[..., Any]:
     definition = ast.parse(textwrap.dedent(inspect.getsource(plain))).body[0]
     assert isinstance(definition, ast.FunctionDef)
-    parameters = [argument.arg for argument in definition.args.args]
-    for name in set(moving) & {taken[1:] for taken in parameters}:
-        raise Underivable(definition.lineno, f"d{name} is a parameter, and would be the tangent of {name}")
+    used = {getattr(node, "id", getattr(node, "arg", "")) for node in ast.walk(definition)}
+    for name in moving:
+        if f"d{name}" in used:
+            raise Underivable(definition.lineno, f"d{name} has a meaning here, and would be the tangent of {name}")
+    if definition.args.defaults or definition.args.vararg or definition.args.kwonlyargs or definition.args.kwarg:
+        raise Underivable(definition.lineno, "parameters have defaults, or names only")
     made = _Tangent(plain, definition, moving)
     taken = [ast.unparse(argument) for argument in definition.args.args]
     head = f"def jvp_{plain.__name__}({', '.join([*taken, *[f'd{name}' for name in moving]])}):"
@@ -87,11 +95,12 @@ class _Tangent:
     """The statements of a function with those of its tangent between them."""
 
     def __init__(self, plain: FunctionType, definition: ast.FunctionDef, moving: tuple[str, ...]) -> None:
-        self.space = {**captured(plain), "ti": ti, "spread": spread}
+        self.space = {**captured(plain), "ti": ti, SPREAD: spread}
         """What the names of its text stand for."""
         self._names = {*local_names(definition), *[f"d{name}" for name in moving]}
         self._known = {**captured(plain), **dict.fromkeys(self._names, LOCAL)}
         self._tangents = {name: f"d{name}" for name in moving}
+        self._functions: dict[Callable[..., Any], str] = {}
         while found := self._find_moved(definition.body) - self._tangents.keys():
             self._tangents |= {name: self._name(f"d{name}") for name in sorted(found)}
         for written in find_written(plain, definition):
@@ -167,8 +176,7 @@ class _Tangent:
             raise Underivable(call.lineno, f"{ast.unparse(call.func)} is no function that the compiler reads")
         parameters = list(inspect.signature(plain).parameters)
         moving = [name for name, d in zip(parameters, tangents, strict=False) if d]
-        name = "_".join([f"jvp_{plain.__name__}", *moving])
-        self.space[name] = tangent_of(plain, *moving)
+        name = self._name_function("_".join([f"jvp_{plain.__name__}", *moving]), derive(plain, moving))
         return f"{name}({', '.join([*map(ast.unparse, call.args), *filter(None, tangents)])})"
 
     def _call_by_hand(self, made: Expressions, call: ast.Call, element: Any, tangents: list[str | None]) -> str:
@@ -179,9 +187,16 @@ class _Tangent:
             if d and name not in wanted:
                 raise Underivable(call.lineno, f"{rule.name} takes no tangent of {name}, which moves here")
         results = [made.name_held(ast.unparse(call), len(known))] if known else []
-        self.space[rule.name + "_by_hand"] = rule.func
+        name = self._name_function(f"{rule.name}_by_hand", inspect.unwrap(rule.func))
         arguments = [*map(ast.unparse, call.args), *results, *[given[name] for name in wanted]]
-        return f"{rule.name}_by_hand({', '.join(arguments)})"
+        return f"{name}({', '.join(arguments)})"
+
+    def _name_function(self, wish: str, plain: Callable[..., Any]) -> str:
+        """Name a function that the text of the tangent calls."""
+        if plain not in self._functions:
+            self._functions[plain] = self._name(wish)
+            self.space[self._functions[plain]] = ti.func(plain)
+        return self._functions[plain]
 
     def _find_moved(self, body: Sequence[ast.stmt]) -> set[str]:
         """Find the variables that statements assign what moves to."""

@@ -10,6 +10,8 @@ from simphys.autograd.kernels.runtime import ti
 
 from .names import LOCAL, resolve
 
+SPREAD = "_as_sum_with"
+"""Name of `forward_mode.spread` in the text of a tangent."""
 _SLOPES = {
     "sin": "ti.cos({x})",
     "cos": "-ti.sin({x})",
@@ -19,12 +21,15 @@ _SLOPES = {
     "exp": "ti.exp({x})",
     "log": "(1 / {x})",
     "sqrt": "(0.5 / ti.sqrt({x}))",
+    "rsqrt": "(-0.5 * ti.rsqrt({x}) / {x})",
     "tanh": "(1 - ti.tanh({x}) * ti.tanh({x}))",
     "abs": "ti.select({x} > 0, 1.0, ti.select({x} < 0, -1.0, 0.0))",
 }
 """Derivative of each function of one number. That of the absolute value is 0 at 0."""
 _FLAT = ("ceil", "floor", "round", "static")
 """Functions whose derivative is zero, or is not asked for: what is static is no number of the motion."""
+_OF_PYTHON = (abs, max, min, pow, round)
+"""Functions of Python that the compiler takes for its own."""
 _BILINEAR = ("dot", "cross", "outer_product")
 _LINEAR_MAPS = ("transpose", "sum", "trace")
 _SIZES = ("n", "m")
@@ -73,6 +78,8 @@ class Expressions:
                 return self._product("({} @ {})", left, right)
             case ast.BinOp(left=left, op=ast.Div(), right=right):
                 return self._quotient(left, right, value)
+            case ast.BinOp(left=left, op=ast.Mod(), right=right) if self.tangent(right) is None:
+                return self.tangent(left)
             case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
                 return self._power(base, exponent)
             case ast.Subscript(value=vector, slice=index):
@@ -106,7 +113,7 @@ class Expressions:
         moving, still = (first, right) if first else (_map("-({})" if sign == "-" else "{}", second), left)
         if moving is None or isinstance(still, ast.Constant):
             return moving
-        return f"spread({moving}, {ast.unparse(still)})"  # the sum of a number and a vector is a vector
+        return f"{SPREAD}({moving}, {ast.unparse(still)})"  # the sum of a number and a vector is a vector
 
     def _product(self, form: str, left: ast.expr, right: ast.expr) -> str | None:
         first, second = self.tangent(left), self.tangent(right)
@@ -153,8 +160,14 @@ class Expressions:
         if call.keywords or any([isinstance(argument, ast.Starred) for argument in call.args]):
             self._require_still(call, [*call.args, *call.keywords])
             return None
-        tangents = [self.tangent(argument) for argument in call.args]
-        return self._push(self, call, resolve(call.func, self._known), tangents) if any(tangents) else None
+        called, tangents = resolve(call.func, self._known), [self.tangent(argument) for argument in call.args]
+        if not any(tangents) or called in (int, bool):
+            return None
+        if called is float:
+            return tangents[0]
+        if called in _OF_PYTHON:
+            return self._built_in(call, called.__name__)
+        return self._push(self, call, called, tangents)
 
     def _built_in(self, call: ast.Call, name: str) -> str | None:
         arguments = call.args
@@ -200,6 +213,9 @@ class Expressions:
             return f"{d}.{name}()"
         if name == "norm_sqr":
             return f"(2 * {v}.dot({d}))"
+        if name == "normalized":
+            unit = f"{v}.normalized()"
+            return f"(({d} - {unit} * {unit}.dot({d})) / {v}.norm())"
         if name == "norm":  # its derivative is 0 at 0
             return f"({v}.dot({d}) / ti.select({v}.norm() > 0, {v}.norm(), 1.0))"
         if name == "inverse":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, no_type_check
 
 import numpy as np
@@ -20,6 +21,8 @@ from simphys.numerics.forward_rules import Underivable
 from simphys.numerics.in_python import in_python
 from simphys.substep import element, per_element
 
+from ..helpers.elements import element as in_kernels
+
 SCALE = 1.5
 
 
@@ -31,6 +34,7 @@ def arithmetic(x, y, c):
 @no_type_check
 def functions(x, y, c):
     s = ti.sin(x) * ti.cos(y) + ti.tan(0.3 * x) - ti.exp(-x) + ti.log(y) * ti.sqrt(x + y)
+    s += ti.rsqrt(x + y) * abs(y - 2 * x) * max(c, x) + (x + 2 * y) % (c + 0.05) + float(pow(x, 2) + int(c))
     return s + ti.tanh(x) - ti.asin(0.3 * x) * ti.acos(0.3 * y), ti.atan2(x, y) + ti.pow(x, c) * ti.abs(x - 3 * y)
 
 
@@ -39,7 +43,7 @@ def vectors(x, y, c):
     a, b = ti.Vector([x, y, x * y]), ti.Vector([c, x, 1.0])
     n, M = a.cross(b), a.outer_product(b)
     w = ti.Vector([x * a[k] + c for k in ti.static(range(3))])
-    r = w[1] * w[2] + n.norm() + a.norm_sqr() + (M @ a - M.transpose() @ b).sum() + M.trace()
+    r = w[1] * w[2] + w.normalized()[0] + n.norm() + a.norm_sqr() + (M @ a - M.transpose() @ b).sum() + M.trace()
     A = ti.Matrix([[x, y], [c, 2.0]])
     return r + (A.inverse() @ ti.Vector([x, 1.0])).dot(ti.Vector([1.0, y])), a[0] * b[1] - n[2]
 
@@ -91,6 +95,16 @@ def in_two(a, b):
     once = a * b
     once = once * a
     return once
+
+
+@no_type_check
+def shapes(x, y, c):
+    """Sums and choices of numbers and vectors, of which one moves."""
+    still, moving = ti.Vector([c, 2.0]), ti.Vector([x, y])
+    spread = (still + x) * (y - still) + ti.max(moving, 0.7) - ti.select(moving > 0.7, moving, 0.0) + abs(moving)
+    kept = still
+    kept[0] += x
+    return spread[0] * kept[0], (spread + (x if c > 1 else 2.0)).sum()
 
 
 FORMULAS = [arithmetic, functions, vectors, branches, loops, calls]
@@ -145,6 +159,30 @@ def test_random_formulas(formulas: list[str], branched: bool) -> None:
     expected = differences(space["formula"], point, direction)
     found = push(space["formula"], point, direction)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * (1 + abs(expected).max()), err_msg=text)
+
+
+@pytest.mark.parametrize("function", [*FORMULAS, shapes], ids=lambda function: function.__name__)
+def test_kernels_compute_what_python_does(function: Any) -> None:
+    """Vectors and numbers have types there."""
+    value, tangent = ti.func(function), ti.func(derive(function, ["x", "y"]))
+
+    @no_type_check
+    def pack(real: Any) -> SimpleNamespace:
+        @ti.func
+        def f(x):
+            a, b = value(x[0], x[1], 1.3)
+            return ti.Vector([a, b])
+
+        @ti.func
+        def jvp(x, dx):
+            a, b = tangent(x[0], x[1], 1.3, dx[0], dx[1])
+            return ti.Vector([a, b])
+
+        return SimpleNamespace(f=f, jvp=jvp, adj=None)
+
+    x, direction = tensor(np.array([[0.6, 0.9]]), requires_grad=True), np.array([[0.7, -0.4]])
+    (found,) = linearize([in_kernels(pack, 2)(x)], [x])(direction)
+    np.testing.assert_allclose(found[0], push(function, (0.6, 0.9, 1.3), (0.7, -0.4, None)), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", sorted(forward_rules._SLOPES))
@@ -216,6 +254,19 @@ def hides_a_tangent(x, dx):
     return x * dx
 
 
+dx = 0.1
+
+
+@no_type_check
+def hides_a_global(x):
+    return x * dx
+
+
+@no_type_check
+def has_defaults(x, k=2.0):
+    return k * x
+
+
 @ti.func
 @no_type_check
 def fill(v, x):
@@ -237,7 +288,9 @@ def writes(x):
         (comprehends, "has no rule"),
         (goes_through, "has no rule"),
         (leaves_the_compiler, "np.sinh is no function that the compiler reads"),
-        (hides_a_tangent, "dx is a parameter"),
+        (hides_a_tangent, "dx has a meaning here"),
+        (hides_a_global, "dx has a meaning here"),
+        (has_defaults, "parameters have defaults"),
         (writes, r"`fill\(v, x\)` has no rule"),
     ],
 )
