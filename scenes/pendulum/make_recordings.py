@@ -26,12 +26,14 @@ gravity and damping of a unit mass on a link of unit length."""
 DOUBLE: dict[str, Any] = {
     "length": [0.50, 0.38],
     "mass": [1.0, 0.62],
+    "centre": [0.5, 0.5],
+    "inertia": [0.0208, 0.0075],
     "damping": [0.006, 0.004],
     "gravity": 9.81,
-    "angle": [1.0, 2.4],
+    "angle": [1.4, 2.4],
     "rate": [0.4, -0.6],
 }
-"""[m], [kg], [N m s/rad], [m/s^2], and the start [rad], [rad/s]."""
+"""Two bars: [m], [kg], of the length, [kg m^2] about the centre, [N m s/rad], [m/s^2], and the start [rad], [rad/s]."""
 
 DOUBLE_NOISE = 0.01
 """[rad]"""
@@ -96,13 +98,16 @@ def swing(_: float, y: np.ndarray) -> list[float]:
 
 def double(_: float, y: np.ndarray) -> list[float]:
     """Lagrange's equations of two links, solved for the accelerations."""
-    (l1, l2), (m1, m2), (c1, c2), g = (DOUBLE[name] for name in ("length", "mass", "damping", "gravity"))
+    p = DOUBLE
+    (l1, _), (m1, m2), (k1, k2), g = (p[name] for name in ("length", "mass", "damping", "gravity"))
+    s1, s2 = (length * centre for length, centre in zip(p["length"], p["centre"], strict=True))  # to the centres
     x1, x2, v1, v2 = y
     d = x1 - x2
-    between = c2 * (v2 - v1)
-    f1 = -m2 * l1 * l2 * np.sin(d) * v2**2 - (m1 + m2) * g * l1 * np.sin(x1) - c1 * v1 + between
-    f2 = m2 * l1 * l2 * np.sin(d) * v1**2 - m2 * g * l2 * np.sin(x2) - between
-    a11, a12, a22 = (m1 + m2) * l1**2, m2 * l1 * l2 * np.cos(d), m2 * l2**2
+    between = k2 * (v2 - v1)
+    f1 = -m2 * l1 * s2 * np.sin(d) * v2**2 - (m1 * s1 + m2 * l1) * g * np.sin(x1) - k1 * v1 + between
+    f2 = m2 * l1 * s2 * np.sin(d) * v1**2 - m2 * g * s2 * np.sin(x2) - between
+    a11 = p["inertia"][0] + m1 * s1**2 + m2 * l1**2
+    a12, a22 = m2 * l1 * s2 * np.cos(d), p["inertia"][1] + m2 * s2**2
     determinant = a11 * a22 - a12**2
     return [v1, v2, (a22 * f1 - a12 * f2) / determinant, (a11 * f2 - a12 * f1) / determinant]
 

@@ -184,7 +184,8 @@ def print_identification(fit: Identification) -> None:
         part = "" if result.horizon == 1 else f" on the first {result.horizon:.3g} of the horizon"
         if result.lowpass is not None:
             part = f", {Stage(lowpass=result.lowpass).describe()},"
-        effort = f"{result.iterations} iterations, {result.evaluations} evaluations"
+        plural = "" if result.iterations == 1 else "s"
+        effort = f"{result.iterations} iteration{plural}, {result.evaluations} evaluations"
         if fit.scene.config.optimizer.smoothing is not None:
             effort += f" of {fit.scene.config.optimizer.smoothing.samples + 1} losses each"
         lines.append(f"loss {result.loss:.8g}{part} after {effort}")

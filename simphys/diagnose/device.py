@@ -19,7 +19,7 @@ from pathlib import Path
 from simphys import scenefile as scene_files
 from simphys.autograd import InputError, runtime
 from simphys.autograd.kernels import cuda, vulkan
-from simphys.experiment.members import stack_members, take_members
+from simphys.experiment.members import control_of, stack_members, take_members
 from simphys.experiment.scene import Scene
 from simphys.rollout import BlowUp
 
@@ -77,7 +77,7 @@ def compare_first_steps(scene: Scene, steps: int = STEPS) -> tuple[list[Statemen
         def make() -> Case:
             chosen.start_runtime()
             one = stack_members(take_members(chosen, chosen.config.check.members))
-            few, control = min(steps, one.steps), one.control()
+            few, control = min(steps, one.steps), control_of(one)
             signal = None if control is None else control[:few]
             return make_case(one.model, one.params, one.state, few, signal, None, None, 0)
 

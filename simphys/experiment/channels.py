@@ -91,7 +91,9 @@ class Channel:
     marks: tuple[Mark, ...] = ()
     """The place that it sees if its field is no field of the state, and that to which it is compared."""
     energy: tuple[Need, ...] = ()
-    """All components of the state if its field is an energy."""
+    """All components of the state, or of that of `member`, if its field is an energy."""
+    member: int | None = None
+    """Member whose energy it is; None in a scene of one."""
     dim: int = 1
     """Number of components of the node's vector that it sees."""
     point: tuple[float, ...] | None = None
@@ -134,10 +136,7 @@ def make_channel(
 ) -> Channel:
     """Make a channel of a section that fits the state; label: the name of its column, if it has one."""
     if section.field in ENERGIES:
-        needs = [Need(field, index) for field, shape in shapes.items() for index in np.ndindex(*shape)]
-        label = label or section.field.replace("_", " ")
-        own = {"energy": tuple(needs), **_read_memory(section)}
-        return Channel(label, section.field, (), section.unit, **own)
+        return _make_energy(section, label, shapes)
     is_derived = section.field in DERIVED
     where = _name_place(section)
     shape = (markers.nodes, markers.dim) if is_derived and markers else shapes[section.field]
@@ -179,6 +178,18 @@ def make_channel(
         modulo=section.modulo or period,
         **_read_memory(section),
     )
+
+
+def _make_energy(section: ChannelSection, label: str | None, shapes: Mapping[str, tuple[int, ...]]) -> Channel:
+    """Make a channel of an energy: that of all bodies, or of those of the member that is in the place of a node."""
+    member = section.node if isinstance(section.node, int) else None
+    lead = () if member is None else (member,)
+    needs = [
+        Need(field, (*lead, *index)) for field, shape in shapes.items() for index in np.ndindex(*shape[len(lead) :])
+    ]
+    label = label or section.field.replace("_", " ") + ("" if member is None else f" of member {member}")
+    own = {"energy": tuple(needs), "member": member, **_read_memory(section)}
+    return Channel(label, section.field, (), section.unit, **own)
 
 
 def _read_memory(section: ChannelSection) -> dict[str, Any]:

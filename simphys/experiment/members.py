@@ -44,6 +44,14 @@ def take_members(setup: S, count: int | None) -> S:
     return replace(setup, state=state, params=params, observations=seen)
 
 
+def take_member(setup: Setup, member: int) -> tuple[Any, Any]:
+    """Return the simulator of one member, and its parameters."""
+    model = setup.model.model if isinstance(setup.model, StackedMembers) else setup.model
+    params = setup.params
+    own = [name for name, shape in model.param_shapes().items() if getattr(params, name).ndim > len(shape)]
+    return model, params.replace(**{name: getattr(params, name)[member] for name in own})
+
+
 def stack_members(setup: S) -> S:
     """Make one motion of all members: each field of the state has an axis of members, and the loss is the same.
 
@@ -64,6 +72,14 @@ def stack_members(setup: S) -> S:
         state=setup.state.replace(**start),
         observations=None if seen is None else seen.rows_first(),
     )
+
+
+def control_of(setup: Setup) -> Tensor | None:
+    """Compute the control of each step of a motion: [T, A], or [T, members, A] of stacked ones with their own."""
+    signal = setup.control()
+    if signal is None or not isinstance(setup.model, StackedMembers) or "control" not in setup.model.batched:
+        return signal
+    return ops.transpose(signal, (1, 0, *range(2, signal.ndim)))
 
 
 @dataclass(frozen=True)

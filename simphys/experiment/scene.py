@@ -153,7 +153,7 @@ def _build(config: Any) -> Scene:
 
 def _build_one(config: Any) -> Scene:
     model, params, state = config.build()
-    members = count_members(model, params, state)
+    members = count_members(model, params, state) or getattr(config.control, "members", None)
     observations = None if config.observations is None else _measurement(config, model, members)
     last = None if observations is None else float(observations.times[-1])
     steps = config.time.step_count(last_observation=last)

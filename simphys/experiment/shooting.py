@@ -34,6 +34,8 @@ Array = np.ndarray[Any, Any]
 SAMPLES_PER_NUMBER = 1.5
 """Measured numbers in a segment for each number of its start."""
 LEAST_SAMPLES, MOST_SEGMENTS = 4, 24
+DERIVATIVES = {"position": "velocity", "angle": "rate"}
+"""Fields of the state that are the derivatives in time of others of the same shape."""
 WEIGHTS = 10.0 ** np.array([0.0, 1.5, 3.0, 4.5, 6.0, 8.0, 10.0])
 """Square roots of w, one round each."""
 ITERATIONS = 15
@@ -87,24 +89,30 @@ class Shooting:
         )
 
     def guess_starts(self) -> Array:
-        """Guess the scaled starts [segments - 1, n]: what channels see there, else what the motion begins with."""
-        scene, seen = self.scene, self.scene.observations
-        values = {name: getattr(scene.state, name).data.astype(float) for name in self.names}
-        guesses = []
-        for first in self.firsts[1:]:
-            own = {name: array.copy() for name, array in values.items()}
-            for place, channel in enumerate(seen.channels):
-                if sensors.shows_component(scene, place):
-                    there = seen.weights[:, place] > 0
-                    now = np.interp(first * scene.dt, seen.times[there], seen.values[there, place])
-                    own[channel.field][channel.component] = now
-            guesses.append(np.concatenate([own[name].reshape(-1) for name in self.names]))
-        stacked = np.array(guesses)
+        """Guess the scaled starts [segments - 1, n]: what channels see there, how fast it changes, else what the motion
+        begins with."""
+        stacked = np.array([self._guess_start(first * self.scene.dt) for first in self.firsts[1:]])
         sizes = np.abs(stacked).max(axis=0, initial=0.0)
         fields = np.repeat(np.arange(len(self.sizes)), self.sizes)
         largest = np.array([sizes[fields == place].max() for place in range(len(self.sizes))])
         self.scale = np.where(largest > 0, largest, 1.0)[fields]
         return np.asarray(stacked / self.scale)
+
+    def _guess_start(self, now: float) -> Array:
+        """Guess the state at a time."""
+        scene, seen = self.scene, self.scene.observations
+        own = {name: getattr(scene.state, name).data.astype(float) for name in self.names}
+        for place, channel in enumerate(seen.channels):
+            if not sensors.shows_component(scene, place):
+                continue
+            there = seen.weights[:, place] > 0
+            times, values = seen.times[there], seen.values[there, place]
+            own[channel.field][channel.component] = np.interp(now, times, values)
+            changes = own.get(DERIVATIVES.get(channel.field, ""))
+            if changes is not None and changes.shape == own[channel.field].shape and len(times) >= LEAST_SAMPLES:
+                near = np.argsort(np.abs(times - now))[:LEAST_SAMPLES]
+                changes[channel.component] = np.polyfit(times[near] - now, values[near], 1)[0]
+        return np.concatenate([own[name].reshape(-1) for name in self.names])
 
     def _record(self, theta: Tensor, starts: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         """Compute the residuals of each segment, and the scaled ends of all but the last one, recorded."""

@@ -24,6 +24,7 @@ from simphys.simulator.markers import Energetic, Vector
 
 from .cameras import see_orthographic, see_pinhole
 from .channels import OF_TWO, Channel, Mark
+from .members import take_member
 from .sensors import LEAST, Angle, DelayedPlan, DelayedSample, PinholeCamera, Sensor
 
 Array = np.ndarray[Any, Any]
@@ -69,15 +70,18 @@ def show(setup: Any, raw: Tensor) -> Tensor:
 
 
 def _see_energy(channel: Channel, setup: Any, raw: Tensor) -> Tensor:
-    """Compute an energy [N] of all components of the state [N, R]."""
+    """Compute an energy [N] of all components of the state [N, R], or of that of a member."""
+    model, params = setup.model, setup.params
+    if channel.member is not None:
+        model, params = take_member(setup, channel.member)
     state, begin = {}, 0
-    for name, shape in setup.model.state_shapes().items():
+    for name, shape in model.state_shapes().items():
         end = begin + math.prod(shape)
         state[name] = ops.reshape(raw[:, begin:end], (raw.shape[0], *shape))
         begin = end
-    markers = setup.model.describe_markers()
+    markers = model.describe_markers()
     assert isinstance(markers, Energetic), "checked on loading the scene"
-    return markers.energy(setup.params, channel.field, state)
+    return markers.energy(params, channel.field, state)
 
 
 def _list_vectors(place: int, setup: Any, raw: Tensor) -> list[Vector]:

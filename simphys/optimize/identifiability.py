@@ -13,6 +13,7 @@ from simphys.autograd.errors import InputError
 _COLUMN_ERROR = {"f64": 1e-9, "f32": 1e-4}
 """Relative error of a column of the Jacobian: rounding (1e-16, 6e-8) amplified by long rollouts, with a margin."""
 _PARTICIPATION = 1e-2
+"""Largest entry of a projector that may be an error of it."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ def rank_report(jacobian: np.ndarray, labels: Sequence[str], *, precision: Liter
 
     Columns are scaled to length one, so that units and scales do not matter. A singular value counts as zero below
     sqrt(p) times the relative error of a column in this precision, the largest value that this error can make of a
-    zero. The unknowns of a null space are those with a component in it; its projector couples them to groups.
+    zero. The projector onto the null space couples its unknowns to groups, however weakly: its entries are right to the
+    error of the columns over the least singular value that counts (Davis and Kahan 1970).
     """
     jacobian = np.asarray(jacobian, dtype=np.float64)
     if not np.isfinite(jacobian).all():
@@ -75,14 +77,16 @@ def rank_report(jacobian: np.ndarray, labels: Sequence[str], *, precision: Liter
     scaled = jacobian / np.where(seen, lengths, 1.0)
     missing = np.zeros((max(0, len(labels) - len(scaled)), len(labels)))  # fewer observations than unknowns
     _, singular, rows = np.linalg.svd(np.vstack([scaled, missing]), full_matrices=False)
-    null = rows[singular <= np.sqrt(len(labels)) * _COLUMN_ERROR[precision]]
+    error = np.sqrt(len(labels)) * _COLUMN_ERROR[precision]
+    null, counted = rows[singular <= error], singular[singular > error]
     projector = np.where(np.outer(seen, seen), null.T @ null, 0.0)
+    linked = np.abs(projector) > min(_PARTICIPATION, error / counted.min(initial=1.0))
     return RankReport(
         labels=tuple(labels),
         rank=len(labels) - len(null),
         singular_values=singular,
         unseen=tuple(label for label, visible in zip(labels, seen, strict=True) if not visible),
-        confused=tuple(tuple(labels[i] for i in group) for group in _groups(np.abs(projector) > _PARTICIPATION)),
+        confused=tuple(tuple(labels[i] for i in group) for group in _groups(linked)),
     )
 
 
@@ -161,8 +165,8 @@ def active_bounds(theta: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np
 
 
 def _groups(linked: np.ndarray) -> list[list[int]]:
-    """Connected components of a symmetric relation; elements that are not even linked to themselves are left out."""
-    left = set(np.flatnonzero(np.diag(linked)).tolist())
+    """Connected components of a symmetric relation; elements without a link are left out."""
+    left = set(np.flatnonzero(linked.any(axis=1)).tolist())
     groups = []
     while left:
         group, edge = set(), {min(left)}

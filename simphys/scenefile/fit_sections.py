@@ -162,11 +162,12 @@ class ChannelSection(Section):
     of that way in the plane [rad]; or a "pixel" of observations.camera, of axis 0 or 1. Besides fields of the
     state, field may be a "marker", the position of a `place` on a body or link [m], in its frame, or its
     "acceleration" less gravity, which is what an accelerometer mounted there measures, along the body's axes; or the
-    "kinetic_energy", the "potential_energy" or the "energy" of all bodies together [J], which has no node. The
-    column shows gain [unit of the column / unit of the field] times that, plus offset [unit of the column], and is late
-    by delay [s]; these may be unknown, as channel_gain, channel_offset and channel_delay. modulo [unit of the column]:
-    the period of an angle; "angle" has one anyway. correlation_time [s] of the noise, which then forgets exponentially;
-    without it, noise is independent. "unknown": fits estimate it from their residuals.
+    "kinetic_energy", the "potential_energy" or the "energy" of all bodies together [J], which has no node; in a scene
+    of several members it is that of the member `node`. The column shows gain [unit of the column / unit of the field]
+    times that, plus offset [unit of the column], and is late by delay [s]; these may be unknown, as channel_gain,
+    channel_offset and channel_delay. modulo [unit of the column]: the period of an angle; "angle" has one anyway.
+    correlation_time [s] of the noise, which then forgets exponentially; without it, noise is independent. "unknown":
+    fits estimate it from their residuals.
     """
 
     column: Column

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -95,24 +95,21 @@ def check_seen(observations: ObservationsSection, fields: Fields) -> Iterator[Pr
         return
     for position, channel in enumerate(observations.channels or []):
         key: Key = ("observations", "channels", position)
+        if channel.field in ENERGIES:
+            yield from _check_energy(key, channel, fields)
+            continue
         shape = fields.seen_shape(channel.field)
         if shape is None:
             places = fields.places()
-            if fields.members is not None and channel.field in (*DERIVED, *ENERGIES):
-                constraint = "must be a component of the state where a scene has several members"
+            if fields.members is not None and channel.field in DERIVED:
+                constraint = "must be a component of the state, or an energy, where a scene has several members"
                 remedy = "Write the members as [[experiments]], each with its control and its observations."
                 yield Problem((*key, "field"), constraint, channel.field, remedy)
-                continue
-            if channel.field in ENERGIES:
-                yield _unknown_energy((*key, "field"), channel.field, places.energies if places else ())
                 continue
             also = (*DERIVED, *places.energies) if places else ()
             yield unknown_field((*key, "field"), channel.field, fields, also=also)
             continue
         yield from _check_place(key, channel, fields)
-        if channel.field in ENERGIES:
-            yield from _check_energy(key, channel)
-            continue
         if channel.node == [] and shape:
             yield Problem(
                 key=(*key, "node"), constraint="is missing", found=NOTHING, remedy="Name a node by its index."
@@ -154,12 +151,23 @@ def _check_place(key: Key, channel: ChannelSection, fields: Fields) -> Iterator[
         yield Problem((*key, "place"), constraint, place, f"Give a list of {sizes}.")
 
 
-def _check_energy(key: Key, channel: ChannelSection) -> Iterator[Problem]:
-    """Check a channel that sees an energy of all bodies together."""
+def _check_energy(key: Key, channel: ChannelSection, fields: Fields) -> Iterator[Problem]:
+    """Check a channel that sees an energy of all bodies together, in a scene of several members of those of one."""
+    markers = fields.marked_bodies()
+    if markers is None or channel.field not in markers.energies:
+        yield _unknown_energy((*key, "field"), channel.field, markers)
+        return
+    yield from _check_place(key, channel, fields)
     if channel.kind != "component":
         constraint, remedy = "an energy is a number, of all bodies together", "Drop kind."
         yield Problem(key=(*key, "kind"), constraint=constraint, found=channel.kind, remedy=remedy)
-    if channel.node != []:
+    if fields.members is not None and not isinstance(channel.node, int):
+        constraint = f"must be one of the {fields.members} members, whose bodies have the energy"
+        found = NOTHING if channel.node == [] else channel.node
+        yield Problem((*key, "node"), constraint, found, f"Give an index from 0 to {fields.members - 1}.")
+    elif fields.members is not None and isinstance(channel.node, int):
+        yield from check_index((*key, "node"), channel.node, "member", fields.members)
+    elif channel.node != []:
         constraint, remedy = "an energy is that of all bodies together", "Drop node."
         yield Problem(key=(*key, "node"), constraint=constraint, found=channel.node, remedy=remedy)
     for name, unused in (("axis", 0), ("to", None), ("point", None), ("modulo", None)):
@@ -168,8 +176,12 @@ def _check_energy(key: Key, channel: ChannelSection) -> Iterator[Problem]:
             yield Problem(key=(*key, name), constraint=constraint, found=given, remedy=f"Drop {name}.")
 
 
-def _unknown_energy(key: Key, name: str, known: Sequence[str]) -> Problem:
+def _unknown_energy(key: Key, name: str, markers: Markers | None) -> Problem:
     """Report an energy that the scene does not have, and tell which ones it has."""
+    if markers is not None and markers.in_moving_frame:
+        constraint = "needs the velocity of the pivot, of which the control gives the acceleration alone"
+        return Problem(key, constraint, name, "Name a component of the state, or a marker.")
+    known = markers.energies if markers else ()
     remedy = f"Name {' or '.join(known)}." if known else "Name a component of the state."
     return Problem(key, "an energy that is known of the bodies of this scene", name, remedy)
 

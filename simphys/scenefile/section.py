@@ -115,15 +115,16 @@ class Fields:
         if name in self.state:
             return self.moving_shape(name)
         markers = self.places()
-        if markers is not None and name in markers.energies:
-            return ()
         return (markers.nodes, markers.dim) if name in DERIVED and markers is not None else None
 
     def places(self) -> Markers | None:
         """Return the markers, if there are any."""
-        if self.members is not None:
-            return None
-        return self.markers or mark_nodes({name: values.shape for name, values in self.state.items()})
+        return None if self.members is not None else self.marked_bodies()
+
+    def marked_bodies(self) -> Markers | None:
+        """Return the markers of the bodies, or of those of one member."""
+        shapes = {name: values.shape[name in self.batched :] for name, values in self.state.items()}
+        return self.markers or mark_nodes(shapes)
 
     def moving_shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of a field of the moving state, with a leading axis of members if there are any."""

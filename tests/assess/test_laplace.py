@@ -110,7 +110,7 @@ def test_assess_maps_a_field_records_and_draws_it(tmp_path: Path, monkeypatch: p
     assert fit.recording["laplace/standard_deviation"].shape == (COUNT,)
     assert "determined field" in list(fit.recording["judgement/name"])
     titles = [axes.get_title(loc="left") for axes in medium(fit.recording).axes]
-    assert "standard deviation" in titles
+    assert any(title.startswith("standard deviation\n(prior: ") for title in titles)
     objective = board(tmp_path, unknowns={"source": SMOOTH}).objective()
     found = approximate_posterior(objective, fit.result.theta)
     np.testing.assert_allclose(fit.recording["laplace/standard_deviation"], found.deviation, rtol=1e-6)

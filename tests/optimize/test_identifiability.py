@@ -39,6 +39,18 @@ def test_separate_confusions_are_separate_groups_even_with_one_null_space() -> N
     assert report.confused == (("k left", "k right"), ("mass", "drag", "gravity"))
 
 
+@pytest.mark.parametrize("coupling", [0.05, 1e-3, 1e-5])
+def test_an_unknown_that_takes_little_part_is_named_too(coupling: float) -> None:
+    """a + b + coupling c has no effect, whatever c alone has: none of the three has an error, d has one."""
+    J = np.random.default_rng(0).standard_normal((50, 4))
+    J /= np.linalg.norm(J, axis=0)
+    J[:, 1] = -J[:, 0] - coupling * J[:, 2]
+    report = rank_report(J, ["a", "b", "c", "d"])
+    assert report.confused == (("a", "b", "c"),) and report.rank == 3
+    found = standard_errors(J, np.random.default_rng(1).standard_normal(50))
+    assert np.isfinite(found.values).tolist() == [False, False, False, True]
+
+
 def test_an_unknown_that_changes_nothing_is_named() -> None:
     report = rank_report(COLUMNS * [1, 1, 1, 0, 1], NAMES)
     assert report.unseen == ("drag",) and report.confused == () and report.rank == 4

@@ -42,7 +42,8 @@ def fitted(
     if truth:
         groups["truth/c"] = {"truth": TRUTH}
     if deviation:
-        groups["laplace"] = {"standard_deviation": np.append(np.linspace(0.1, 0.8, 72), 9.0)}
+        deviations = np.append(np.linspace(0.1, 0.8, 72), 9.0)
+        groups["laplace"] = {"standard_deviation": deviations, "prior": np.append(np.full(72, 0.9), 9.0)}
     theta = np.concatenate([theta, np.zeros((3, 1))], axis=1)
     low, high = np.inf, 6.0
     tables: dict[str, dict[str, Any]] = {
@@ -123,7 +124,7 @@ def test_the_gradient_of_a_smooth_unknown_is_called_smoothed(tmp_path: Path) -> 
 
 
 def test_a_recorded_standard_deviation_is_drawn(tmp_path: Path) -> None:
-    shown = panels(fitted(tmp_path, deviation=True))["standard deviation"]
+    shown = panels(fitted(tmp_path, deviation=True))["standard deviation\n(prior: 0.9 m/s)"]
     np.testing.assert_allclose(numbers(shown)[SOUGHT], np.linspace(0.1, 0.8, 72), rtol=1e-6)
     assert np.isnan(numbers(shown)[:24]).all() and shown.images[0].get_clim()[0] > 0  # a scale of its own
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from simphys import scenefile as scene_files
 from simphys.autograd import Tensor, no_grad, runtime, tensor
-from simphys.experiment.members import stack_members, take_members
+from simphys.experiment.members import control_of, stack_members, take_members
 from simphys.experiment.scene import Scene, build_scene, require_scene
 from simphys.experiment.terms import AT_END
 from simphys.optimize.mapping import Map
@@ -132,7 +132,8 @@ def case_of(scene: Scene, seed: int) -> Case:
 def _case(scene: Scene, seed: int) -> Case:
     """The gradient that a scene asks for; without a loss, that of random weights."""
     scene = stack_members(take_members(scene, scene.config.check.members))
-    return make_case(scene.model, scene.params, scene.state, scene.steps, scene.control(), _loss(scene), None, seed)
+    signal = control_of(scene)
+    return make_case(scene.model, scene.params, scene.state, scene.steps, signal, _loss(scene), None, seed)
 
 
 def _loss(scene: Scene) -> Loss | None:

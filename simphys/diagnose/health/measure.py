@@ -10,7 +10,7 @@ import numpy as np
 
 from simphys.autograd import MissingJvp, Tensor, enable_grad, grad, linearize, no_grad
 from simphys.autograd.errors import InputError
-from simphys.experiment.members import stack_members
+from simphys.experiment.members import control_of, stack_members
 from simphys.rollout import BlowUp, Trajectory, rollout
 from simphys.simulator import Array, Arrays, Model
 
@@ -101,7 +101,7 @@ def scene_health(scene: Scene) -> Health:
 
     of_motion = [term for term in scene.config.loss.terms if term.kind != "regularization"]
     chosen = loss if scene.observations is not None or of_motion else None
-    found = health(scene.model, scene.params, scene.state, steps=scene.steps, control=scene.control(), loss=chosen)
+    found = health(scene.model, scene.params, scene.state, steps=scene.steps, control=control_of(scene), loss=chosen)
     return replace(found, units=scene.units)
 
 

@@ -68,8 +68,9 @@ def _others(result: UnknownField) -> list[tuple[str, Quantity, np.ndarray]]:
     if result.truth is not None:
         away = quantity.compute(result.value, result.grid) - quantity.compute(result.truth, result.grid)
         drawn.append(("found \N{MINUS SIGN} truth", quantity, away))
-    if result.deviation is not None:
-        drawn.append(("standard deviation", replace(quantity, kind="length"), result.deviation))
+    if result.deviation is not None and result.prior is not None:
+        before = f"{style.number(result.prior)} {quantity.unit}".rstrip()
+        drawn.append((f"standard deviation\n(prior: {before})", replace(quantity, kind="length"), result.deviation))
     return drawn
 
 

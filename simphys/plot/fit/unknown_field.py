@@ -15,7 +15,7 @@ from simphys.scenefile import UnknownSection, flat_entries
 from simphys.simulator.grids import Grid
 
 NEEDS = ("unknowns/label", "unknowns/start", "unknowns/value", "iterations/theta", "grid")
-DEVIATION = "laplace/standard_deviation"
+DEVIATION, PRIOR = "laplace/standard_deviation", "laplace/prior"
 REMEDY = "Only `simphys optimize` with an unknown field on a grid records it."
 
 
@@ -25,7 +25,8 @@ class UnknownField:
 
     errors: relative errors of start and value, |value - truth| / |truth|, if the truth is known.
     gradients: gradient of the loss by title, at the start and at the end.
-    deviation: standard deviation of the value, if it is recorded and the field one of numbers.
+    deviation: standard deviation of the value, if it is recorded and the field one of numbers; prior: its mean before
+    the data.
     """
 
     label: str
@@ -38,6 +39,7 @@ class UnknownField:
     errors: tuple[float, float] | None
     gradients: dict[str, np.ndarray]
     deviation: np.ndarray | None
+    prior: float | None
 
 
 def list_unknown_fields(recording: Recording) -> list[str]:
@@ -89,6 +91,7 @@ def read_unknown_field(recording: Recording, label: str, picture: str) -> Unknow
         errors=None if truth is None else (_error(start, truth), _error(value, truth)),
         gradients=gradients,
         deviation=whole(recording[DEVIATION][where], np.full(base.shape, np.nan)) if has_map else None,
+        prior=float(recording[PRIOR][where].mean()) if has_map else None,
     )
 
 
