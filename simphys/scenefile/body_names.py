@@ -23,6 +23,7 @@ PIECES = {"sph": ("fluid", "wall")}
 """Names of the pieces of material of simulators whose scenes do not name them."""
 FIELDS_OF_BODIES = {"body": ("orientation", "angular_velocity"), "link": ("angle", "rate")}
 """Fields with an entry for each body, besides positions and velocities, by the word for a body."""
+PLURALS = {"body": "bodies", "axis": "axes"}
 NAMING = {"rigid": "[[bodies]] name", "mass_spring": "geometry.names"}
 """Keys by which scenes of a simulator name single bodies."""
 _CHANNEL = ("observations", "channels", EACH)
@@ -38,11 +39,11 @@ NAMED: tuple[Key, ...] = (
 
 @dataclass(frozen=True)
 class BodyNames:
-    """Names of bodies, by their numbers."""
+    """Names of bodies, or of other things that are numbered."""
 
     word: str = "node"
     given: tuple[str | None, ...] = ()
-    """Names of the first bodies; None for one without a name."""
+    """Names of the first ones; None for one without a name."""
 
     def of(self, body: int) -> str:
         """Name a body: 'trunk', or 'body 3'."""
@@ -56,7 +57,7 @@ class BodyNames:
     @property
     def several(self) -> str:
         """Word for several of them."""
-        return "bodies" if self.word == "body" else f"{self.word}s"
+        return PLURALS.get(self.word, f"{self.word}s")
 
 
 NODES = BodyNames()
