@@ -66,15 +66,15 @@ NODES = BodyNames()
 
 def name_bodies(scene: Any) -> BodyNames:
     """Name the bodies of a scene, a config or its tables."""
-    simulator = _take(scene, "simulator")
-    name, kind = (str(_take(simulator, key) or "") for key in ("name", "kind"))
+    simulator = take(scene, "simulator")
+    name, kind = (str(take(simulator, key) or "") for key in ("name", "kind"))
     word = NODES.word if kind == "spherical" else WORDS.get(name, NODES.word)
     return BodyNames(word, given_names(scene) if name in NAMING else ())
 
 
 def name_naming_key(scene: Any) -> str:
     """Name the key by which a scene of its simulator names single bodies; empty where there is none."""
-    return NAMING.get(str(_take(_take(scene, "simulator"), "name")), "")
+    return NAMING.get(str(take(take(scene, "simulator"), "name")), "")
 
 
 def given_names(scene: Any) -> tuple[str | None, ...]:
@@ -82,11 +82,11 @@ def given_names(scene: Any) -> tuple[str | None, ...]:
 
     Tables that are not valid give none.
     """
-    bodies, nodes = _take(scene, "bodies"), _take(_take(scene, "geometry"), "names")
+    bodies, nodes = take(scene, "bodies"), take(take(scene, "geometry"), "names")
     if isinstance(nodes, Mapping):
         by_number = {number: name for name, number in nodes.items() if isinstance(number, int)}
         return tuple([by_number.get(number) for number in range(max(by_number, default=-1) + 1)])
-    names = [_take(each, "name") for each in bodies] if isinstance(bodies, Sequence) else []
+    names = [take(each, "name") for each in bodies] if isinstance(bodies, Sequence) else []
     return tuple([name if isinstance(name, str) else None for name in names])
 
 
@@ -123,7 +123,7 @@ def suggest(name: str, known: Sequence[str]) -> str:
     return " ".join([*near, f"The names are {', '.join(known)}."])
 
 
-def _take(table: Any, key: str) -> Any:
+def take(table: Any, key: str) -> Any:
     """Take the value of a key of a table or a section; None if there is none."""
     return table.get(key) if isinstance(table, Mapping) else getattr(table, key, None)
 

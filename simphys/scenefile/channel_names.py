@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simphys.scenefile.body_names import BodyNames
+from simphys.scenefile.body_names import FIELDS_OF_BODIES, BodyNames, name_bodies, take
 
 CHANNEL = BodyNames("channel")
 """Names of channels of which nothing is known, such as those of a simulator of another package."""
@@ -36,9 +36,13 @@ VECTORS = ("orientation", "angular_velocity", "collider_position", "collider_rot
 """Fields with several numbers in a row."""
 
 
-def name_field_rows(scene: Mapping[str, Any], field: str) -> BodyNames | None:
-    """Name the rows of a field that is not of bodies; None if nothing is known of it."""
-    return FIELDS.get((_simulator(scene), field))
+def name_rows(scene: Any, field: str) -> BodyNames | None:
+    """Name the rows of a field of the state besides positions and velocities, of bodies or others; None if unknown.
+
+    scene: a config or its tables.
+    """
+    bodies = name_bodies(scene)
+    return bodies if field in FIELDS_OF_BODIES.get(bodies.word, ()) else FIELDS.get((_simulator(scene), field))
 
 
 def name_channels(scene: Mapping[str, Any]) -> BodyNames:
@@ -92,5 +96,5 @@ def _name_collider_parts(scene: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _simulator(scene: Mapping[str, Any]) -> str:
-    return str(scene.get("simulator", {}).get("name"))
+def _simulator(scene: Any) -> str:
+    return str(take(take(scene, "simulator"), "name"))

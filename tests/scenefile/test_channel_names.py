@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from simphys.scenefile import load
-from simphys.scenefile.channel_names import CHANNEL, name_channels, name_field_rows
+from simphys.scenefile.channel_names import CHANNEL, name_channels, name_rows
 
 SCENES = Path(__file__).resolve().parents[2] / "scenes"
 GRID = {"cells": [8, 8]}
@@ -86,8 +86,10 @@ def test_names_are_as_many_as_the_channels_of_scenes_that_ship() -> None:
 
 
 def test_rows_of_small_fields_have_names() -> None:
-    force = name_field_rows({"simulator": {"name": "smoke"}}, "force")
-    gauges = name_field_rows({"simulator": {"name": "sph"}}, "depth")
+    force = name_rows({"simulator": {"name": "smoke"}}, "force")
+    gauges = name_rows({"simulator": {"name": "sph"}}, "depth")
+    thighs = name_rows({"simulator": {"name": "rigid"}, "bodies": [{"name": "left"}, {}]}, "angular_velocity")
     assert force is not None and force.of(1) == "y"
     assert gauges is not None and gauges.of(3) == "gauge 3"
-    assert name_field_rows({"simulator": {"name": "mine"}}, "force") is None
+    assert thighs is not None and [thighs.of(body) for body in (0, 1)] == ["left", "body 1"]
+    assert name_rows({"simulator": {"name": "mine"}}, "force") is None
