@@ -85,6 +85,10 @@ class _Tally:
         self.bytes_saved = 0
 
 
+FEW = 4
+"""Largest number of Functions in a short description."""
+
+
 class profile(Observer):
     """Context manager that measures each Function applied inside: `with profile() as p: ...`, then `print(p)`.
 
@@ -169,6 +173,13 @@ class profile(Observer):
         rule = "-" * len(text[0])
         note = [str(self.compilation)] if self.compilation.kernels else []
         return "\n".join([text[0], rule, *text[1:-1], rule, text[-1], *note])
+
+    def __repr__(self) -> str:
+        """Describe the most expensive Functions, in a few lines; `print` shows all of them."""
+        shown, left = self.rows[:FEW], self.rows[FEW:]
+        lines = [f"  {row.function}  {1e3 * row.time:.3g} ms" for row in shown]
+        rest = [f"  and {len(left)} more  {1e3 * sum([row.time for row in left]):.3g} ms"] if left else []
+        return "\n".join([f"Profile of {len(self.rows)} Functions", *lines, *rest])
 
     def _repr_html_(self) -> str:
         heads = ("Function", "calls fwd", "calls bwd", "fwd [ms]", "bwd [ms]", "total [ms]", "saved [B]")

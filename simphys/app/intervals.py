@@ -12,7 +12,7 @@ import numpy as np
 from simphys.assess import Criterion, estimate_noise, heed_failure
 from simphys.assess.quality import doubt_widths, factors_if_correlated
 from simphys.experiment.scene import Scene
-from simphys.optimize.likelihood import profile_intervals
+from simphys.optimize.likelihood import profile_intervals, require_iminuit
 from simphys.optimize.mapping import Map
 from simphys.runs.judgement import write_judgement
 from simphys.runs.run_files import open_recorder
@@ -50,6 +50,7 @@ def find_intervals(
     Errors: those of `identify`; InputError for a fit without standard errors, or without iminuit.
     """
     tell = on_progress or (lambda line: None)
+    require_iminuit()  # before the work of the fit
     tell("the fit")
     scene = estimate_noise(scene)
     fit, uncertainty = fit_with_errors("intervals", scene, folder=folder, overwrite=overwrite)

@@ -12,7 +12,7 @@ from simphys.assess import Criterion, estimate_noise, heed_failure
 from simphys.assess.bands import sample_bands
 from simphys.assess.quality import doubt_widths, factors_if_correlated
 from simphys.experiment.scene import Scene
-from simphys.optimize.posterior import Posterior, sample_posterior
+from simphys.optimize.posterior import Posterior, load_pints, sample_posterior
 from simphys.runs.judgement import write_judgement
 from simphys.runs.run_files import open_recorder, recorders_of_parts
 
@@ -38,6 +38,7 @@ def sample_scene(
     Errors: those of `identify`; InputError for a fit without standard errors, or without PINTS.
     """
     tell = on_progress or (lambda line: None)
+    load_pints()  # before the work of the fit
     tell("the fit")
     scene = estimate_noise(scene)
     fit, uncertainty = fit_with_errors("sample", scene, folder=folder, overwrite=overwrite)

@@ -21,6 +21,8 @@ from simphys.report.notebook import Film, Page, describe_recording, recording_ht
 from simphys.rollout import Trajectory
 from simphys.runs.motion import record_trajectory
 from simphys.runs.run_files import find_unit
+from simphys.scenefile.body_names import BodyNames, name_bodies
+from simphys.scenefile.channel_names import name_rows
 
 __all__ = [
     "describe_recording",
@@ -77,11 +79,19 @@ def plot_trajectory(trajectory: Trajectory, field: str | None = None) -> Figure:
     with style.style():
         figure = style.Picture(figsize=(style.WIDTH, 3.2), layout="constrained")
         axes = figure.subplots()
-        draw_elements(axes, trajectory.steps * (1 if scene is None else scene.dt), values)
+        draw_elements(axes, trajectory.steps * (1 if scene is None else scene.dt), values, _names(scene, chosen))
         name_elements(axes, values.shape[1:])
         axes.set(xlabel=across, ylabel=style.with_unit(style.words(chosen), unit))
         axes.set_title(f"{style.words(chosen)}: from {style.number(values.min())} to {style.number(values.max())}")
     return figure
+
+
+def _names(scene: Scene | None, field: str) -> BodyNames | None:
+    """Name the rows of a field of the state; None if nothing is known of them."""
+    if scene is None:
+        return None
+    moves = scene.bodies is not None and field in ("position", "velocity")
+    return name_bodies(scene.config) if moves else name_rows(scene.config, field)
 
 
 def film_recording(recording: Recording, field: str | None = None) -> Film:

@@ -186,7 +186,7 @@ def _divide(name: str, values: Array, sought: Mapping[str, UnknownSection]) -> I
         yield name, UnknownSection(parameter=name, tied=values.size > 1)
     elif 0 < free.size <= EACH:
         for index in zip(*np.unravel_index(free, values.shape), strict=True):
-            entry = [int(i) for i in index]
+            entry: list[int | str] = [int(i) for i in index]
             yield f"{name}{entry}", UnknownSection(parameter=name, entries=[entry])
 
 

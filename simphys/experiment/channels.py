@@ -255,8 +255,10 @@ def _has_entry_for_each_body(field: str, shapes: Mapping[str, tuple[int, ...]]) 
 def component_name(field: str, index: tuple[int, ...], shape: tuple[int, ...], names: BodyNames | None = NODES) -> str:
     """Name a component of a field of this shape, for measurements without names; names: None for a field of no bodies.
 
-    Axes have letters where there are two or three of them; an angle, or a place along a line, is a number.
+    Axes have letters where there are two or three of them; an angle, or a place along a line, is a number. The field's
+    own name is written in words: 'angular velocity of trunk'.
     """
+    field = field.replace("_", " ")
     if len(shape) == 2 and shape[1] == 1:
         index = index[:1]
     elif len(shape) == 2 and shape[1] <= len(AXIS_NAMES) and names is not None:

@@ -13,6 +13,7 @@ from simphys.autograd.errors import InputError
 from simphys.rollout import Mode, Trajectory
 from simphys.rollout.run import Progress
 from simphys.scenefile.body_names import NODES, name_bodies
+from simphys.scenefile.entry_names import number_entries
 from simphys.scenefile.sizes import numerical_errors_as_input_errors
 from simphys.simulator.views import views
 
@@ -103,8 +104,12 @@ class Scene(Setup):
         return misfits.losses_of_members(self, trajectory)
 
     def objective(self, unknowns: Mapping[str, Any] | None = None) -> SceneObjective[Scene]:
-        """Return the loss as a function of the unknowns, for `optimize.minimize`. Errors: ConfigError, InputError."""
-        chosen = self.config.unknowns if unknowns is None else unknowns
+        """Return the loss as a function of the unknowns, for `optimize.minimize`.
+
+        unknowns: sections by label, whose entries may be names as in a scene file; by default those of the scene.
+        Errors: ConfigError, InputError.
+        """
+        chosen = self.config.unknowns if unknowns is None else number_entries(self.config, unknowns)
         if not chosen:
             raise InputError(
                 "unknowns", "something must be unknown", "no [unknowns.NAME] section", "Name a parameter to identify."

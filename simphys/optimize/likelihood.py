@@ -38,6 +38,15 @@ class Intervals:
     """Number of evaluations of loss and gradient."""
 
 
+def require_iminuit() -> None:
+    """Raise InputError without iminuit (extra `intervals`)."""
+    try:
+        import_module("iminuit")
+    except ImportError as error:
+        remedy = "Run pip install 'simphys[intervals]'."
+        raise InputError("intervals", "needs the package iminuit", "not installed", remedy) from error
+
+
 def profile_intervals(
     objective: Objective, theta: np.ndarray, errors: np.ndarray, sigma: float, *, each: Map = map
 ) -> Intervals:
@@ -46,11 +55,7 @@ def profile_intervals(
     `each` computes the profiles of the unknowns, which do not depend on each other.
     Errors: InputError without iminuit (extra `intervals`).
     """
-    try:
-        import_module("iminuit")
-    except ImportError as error:
-        remedy = "Run pip install 'simphys[intervals]'."
-        raise InputError("intervals", "needs the package iminuit", "not installed", remedy) from error
+    require_iminuit()
     profiles = _Profiles(objective, np.asarray(theta, float), errors, 0.5 * sigma**2)
     minuit = profiles.minuit
     below, above = (np.full(theta.size, np.nan) for _ in range(2))

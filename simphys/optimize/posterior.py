@@ -49,6 +49,16 @@ class Posterior:
         return self.theta.reshape(-1, self.theta.shape[-1])
 
 
+def load_pints() -> Any:
+    """Import PINTS. Errors: InputError without it (extra `bayes`)."""
+    try:
+        import pints
+    except ImportError as error:
+        remedy = "Run pip install 'simphys[bayes]'."
+        raise InputError("sample", "needs the package pints", "not installed", remedy) from error
+    return pints
+
+
 def sample_posterior(
     objective: Objective,
     theta: Array,
@@ -64,11 +74,7 @@ def sample_posterior(
     `on_draw(done, whole)` is called after each draw. Errors: InputError without PINTS (extra `bayes`), or with unknowns
     that have no standard error.
     """
-    try:
-        import pints
-    except ImportError as error:
-        remedy = "Run pip install 'simphys[bayes]'."
-        raise InputError("sample", "needs the package pints", "not installed", remedy) from error
+    pints = load_pints()
     if not np.isfinite(covariance).all():
         remedy = "Move bounds that hold the fit, or fix unknowns that the data do not determine."
         raise InputError("sample", "every unknown needs a standard error", "some have none", remedy)

@@ -12,6 +12,7 @@ FEW = 6
 """Largest number of curves that can be told apart."""
 NAMED = 8
 """Largest number of bodies with names of which each has its curves: a colour for a body, a dash for an axis."""
+QUATERNION = "wxyz"
 DASHES = ("-", "--", ":")
 BODY_COLORS = (*COLORS, INK, "#999999")
 
@@ -24,11 +25,14 @@ def component_name(node: int, axis: int, dim: int, names: BodyNames = NODES) -> 
 def element_name(index: tuple[int, ...], shape: tuple[int, ...], names: BodyNames | None = None) -> str:
     """Name an element: '[3, 4]', '[3]' for vectors of one component, and '' for a single number.
 
-    With `names`, the first axis is that of bodies: 'trunk', or 'trunk [2]'.
+    With `names`, the first axis is that of bodies or others: 'trunk', 'trunk y' of a vector, 'trunk w' of a quaternion.
     """
     shown = index[:1] if len(shape) == 2 and shape[1] == 1 else index
-    if names is not None and shown:
-        return " ".join([names.of(shown[0]), *([f"[{', '.join(map(str, shown[1:]))}]"] if shown[1:] else [])])
+    if names is not None and len(shown) == 2:
+        parts = QUATERNION if shape[1] == len(QUATERNION) else AXIS_NAMES
+        return f"{names.of(shown[0])} {parts[shown[1]] if shape[1] <= len(parts) else list(shown[1:])}"
+    if names is not None and len(shown) == 1:
+        return names.of(shown[0])
     return f"[{', '.join(map(str, shown))}]" if shown else ""
 
 

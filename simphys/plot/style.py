@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 
 from simphys.autograd.errors import InputError, StorageError
 from simphys.record import Recording
-from simphys.scenefile.body_names import FIELDS_OF_BODIES, PIECES, BodyNames, given_names, name_bodies
+from simphys.scenefile.body_names import PIECES, BodyNames, given_names, name_bodies
+from simphys.scenefile.channel_names import VECTORS, name_channels, name_rows
 from simphys.simulator import SI, Units
 
 WIDTH = 9.0
@@ -185,11 +186,16 @@ def body_names(recording: Recording) -> BodyNames:
 
 
 def names_of_field(recording: Recording, field: str) -> BodyNames | None:
-    """Name the entries of a field along its first axis, if they are bodies; else None."""
-    names, group = body_names(recording), f"{group_of_field(recording, field)}/value"
-    if names.word == "link" and group in recording and len(recording.shape(group)) > 2:
+    """Name the entries of a field along its first axis, of bodies or others; None if nothing is known of them."""
+    group = f"{group_of_field(recording, field)}/value"
+    if group in recording and len(recording.shape(group)) > (3 if field in VECTORS else 2):
         return None  # of several members, whose axis is the first
-    return names if field in FIELDS_OF_BODIES.get(names.word, ()) else None
+    return name_rows(recording.scene, field)
+
+
+def channel_names(recording: Recording) -> BodyNames:
+    """Name the channels of the control of a run."""
+    return name_channels(recording.scene)
 
 
 def piece_names(recording: Recording) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from simphys.plot import style
 from simphys.plot.motion.pendulum import read_joints
-from simphys.plot.motion.recorded import Motion, read_motion
+from simphys.plot.motion.recorded import ON_TRACK, Motion, read_motion
 from simphys.plot.motion.rigid import are_rigid
 from simphys.plot.motion.surroundings import find_turn
 from simphys.record import Recording
@@ -56,7 +56,7 @@ def choose_frames(count: int, numbers: int) -> np.ndarray:
 
 def _replay_bodies(recording: Recording) -> Replay:
     motion = read_motion(recording)
-    if motion.dim == 1 and motion.position.shape[1] > 2:
+    if motion.dim == 1 and motion.position.shape[1] > ON_TRACK:
         return _replay_chain(motion)
     stride = -(-motion.position.shape[1] // POINTS) if not len(motion.springs) else 1
     kept = np.arange(0, motion.position.shape[1], stride)

@@ -130,7 +130,7 @@ def _label(scene: Scene, term: Any) -> str:
     if term.kind == "final_density":
         return f"density {when}"
     vectors = scene.bodies is not None and term.field in ("position", "velocity")
-    field = f"{term.field} {'xyz'[term.axis]}" if term.axis is not None and vectors else term.field
+    field = term.field.replace("_", " ") + (f" {'xyz'[term.axis]}" if term.axis is not None and vectors else "")
     chosen = [] if term.nodes is None or isinstance(term.nodes, Range) else list(term.nodes)
     if len(chosen) == 1 and (vectors or term.field == "orientation"):
         names = name_bodies(scene.config)

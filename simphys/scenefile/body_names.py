@@ -23,6 +23,7 @@ PIECES = {"sph": ("fluid", "wall")}
 """Names of the pieces of material of simulators whose scenes do not name them."""
 FIELDS_OF_BODIES = {"body": ("orientation", "angular_velocity"), "link": ("angle", "rate")}
 """Fields with an entry for each body, besides positions and velocities, by the word for a body."""
+PLURALS = {"body": "bodies", "axis": "axes"}
 NAMING = {"rigid": "[[bodies]] name", "mass_spring": "geometry.names"}
 """Keys by which scenes of a simulator name single bodies."""
 _CHANNEL = ("observations", "channels", EACH)
@@ -38,11 +39,11 @@ NAMED: tuple[Key, ...] = (
 
 @dataclass(frozen=True)
 class BodyNames:
-    """Names of bodies, by their numbers."""
+    """Names of bodies, or of other things that are numbered."""
 
     word: str = "node"
     given: tuple[str | None, ...] = ()
-    """Names of the first bodies; None for one without a name."""
+    """Names of the first ones; None for one without a name."""
 
     def of(self, body: int) -> str:
         """Name a body: 'trunk', or 'body 3'."""
@@ -56,7 +57,7 @@ class BodyNames:
     @property
     def several(self) -> str:
         """Word for several of them."""
-        return "bodies" if self.word == "body" else f"{self.word}s"
+        return PLURALS.get(self.word, f"{self.word}s")
 
 
 NODES = BodyNames()
@@ -65,15 +66,15 @@ NODES = BodyNames()
 
 def name_bodies(scene: Any) -> BodyNames:
     """Name the bodies of a scene, a config or its tables."""
-    simulator = _take(scene, "simulator")
-    name, kind = (str(_take(simulator, key) or "") for key in ("name", "kind"))
+    simulator = take(scene, "simulator")
+    name, kind = (str(take(simulator, key) or "") for key in ("name", "kind"))
     word = NODES.word if kind == "spherical" else WORDS.get(name, NODES.word)
     return BodyNames(word, given_names(scene) if name in NAMING else ())
 
 
 def name_naming_key(scene: Any) -> str:
     """Name the key by which a scene of its simulator names single bodies; empty where there is none."""
-    return NAMING.get(str(_take(_take(scene, "simulator"), "name")), "")
+    return NAMING.get(str(take(take(scene, "simulator"), "name")), "")
 
 
 def given_names(scene: Any) -> tuple[str | None, ...]:
@@ -81,11 +82,11 @@ def given_names(scene: Any) -> tuple[str | None, ...]:
 
     Tables that are not valid give none.
     """
-    bodies, nodes = _take(scene, "bodies"), _take(_take(scene, "geometry"), "names")
+    bodies, nodes = take(scene, "bodies"), take(take(scene, "geometry"), "names")
     if isinstance(nodes, Mapping):
         by_number = {number: name for name, number in nodes.items() if isinstance(number, int)}
         return tuple([by_number.get(number) for number in range(max(by_number, default=-1) + 1)])
-    names = [_take(each, "name") for each in bodies] if isinstance(bodies, Sequence) else []
+    names = [take(each, "name") for each in bodies] if isinstance(bodies, Sequence) else []
     return tuple([name if isinstance(name, str) else None for name in names])
 
 
@@ -122,7 +123,7 @@ def suggest(name: str, known: Sequence[str]) -> str:
     return " ".join([*near, f"The names are {', '.join(known)}."])
 
 
-def _take(table: Any, key: str) -> Any:
+def take(table: Any, key: str) -> Any:
     """Take the value of a key of a table or a section; None if there is none."""
     return table.get(key) if isinstance(table, Mapping) else getattr(table, key, None)
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from simphys.scenefile.body_names import change_at, given_names, name_bodies, name_naming_key, suggest
+from simphys.scenefile.errors import config_error
+from simphys.scenefile.fit_sections import UnknownSection
 from simphys.scenefile.section import EACH, Key, Problem
 
 BODIES, JOINTS, SPRINGS, MOTORS = "bodies", "joints", "springs", "motors"
@@ -53,6 +55,23 @@ def replace_entry_names(scene: dict[str, Any], rows: Mapping[str, str]) -> tuple
     for place in PLACES:
         scene = change_at(scene, (), place, number)
     return scene, problems
+
+
+def number_entries(config: Any, unknowns: Mapping[str, UnknownSection]) -> Mapping[str, UnknownSection]:
+    """Replace names in the entries of a script's unknowns by numbers, as loading does with those of a scene file.
+
+    config: that of the scene, with the things that have names. Errors: ConfigError for names that there are not.
+    """
+    listed = [each.entries for each in unknowns.values() if isinstance(each.entries, list)]
+    if not any([isinstance(_row_of(entry), str) for entries in listed for entry in entries]):
+        return unknowns
+    tables = config.model_dump(include={"simulator", "geometry", "control", "bodies", JOINTS, SPRINGS})
+    given = {label: {"parameter": each.parameter, "entries": each.entries} for label, each in unknowns.items()}
+    scene, problems = replace_entry_names({**tables, "unknowns": given}, config.ROWS)
+    if problems:
+        raise config_error(problems, lambda key: (0, "unknowns"))
+    found = scene["unknowns"]
+    return {label: each.model_copy(update={"entries": found[label]["entries"]}) for label, each in unknowns.items()}
 
 
 def _row_of(entry: Any) -> Any:

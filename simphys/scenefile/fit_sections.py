@@ -6,7 +6,7 @@ import math
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from simphys.files.selection import Part
@@ -17,6 +17,9 @@ Numbers = list[float | list[float]]
 
 Column = Index | str
 """A column of a measurement: its number from 0, or its name."""
+
+Row = Annotated[Index | str, WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]})]
+"""A row of a field by its number or, where rows have names, by its name (entry_names.py)."""
 
 
 def _infinity(value: object) -> object:
@@ -80,7 +83,7 @@ class UnknownSection(Section):
     """
 
     parameter: str
-    entries: list[Body | list[Body]] | Range | BoxSection | None = None
+    entries: list[Row | list[Row]] | Range | BoxSection | None = None
     tied: Tied = False
     start: float | Numbers | str | None = None
     truth: float | Numbers | str | None = None
@@ -101,7 +104,7 @@ class ValueSection(Section):
     """
 
     parameter: str
-    entries: list[Body | list[Body]] | Range | BoxSection | None = None
+    entries: list[Row | list[Row]] | Range | BoxSection | None = None
     tied: Tied = False
     value: float | Numbers | str
 

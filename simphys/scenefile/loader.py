@@ -258,11 +258,11 @@ def _validated(data: dict[str, Any], where: Where) -> Config:
     data, without_entries = replace_entry_names(data, model.ROWS)
     unnamed += without_entries
     sections, problems = validate_sections(model, data)
-    problems = [problem for problem in problems if not any([_is_of(problem, each) for each in unnamed])] + unnamed
     problems += find_broken_texts(data)
     problems += check_sections(sections)
     config = model.model_construct(**sections)
     problems += _problems_of_simulator(config, sections, where)
+    problems = [problem for problem in problems if not any([_is_of(problem, each) for each in unnamed])] + unnamed
     if problems:
         raise config_error(problems, where)
     return config

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,8 @@ def flat_entries(unknown: UnknownSection, shape: tuple[int, ...]) -> np.ndarray:
     if isinstance(unknown.entries, BoxSection):
         corners = zip(unknown.entries.first, unknown.entries.last, strict=True)
         return every[tuple([slice(first, last + 1) for first, last in corners])].reshape(-1)
-    picked = [every[tuple(entry) if isinstance(entry, list) else entry] for entry in unknown.entries]
+    numbers: list[Any] = unknown.entries
+    picked = [every[tuple(entry) if isinstance(entry, list) else entry] for entry in numbers]
     return np.concatenate([np.reshape(each, -1) for each in picked])
 
 
@@ -152,7 +154,12 @@ def _entry_problems(key: Key, unknown: UnknownSection, shape: tuple[int, ...]) -
         return _box_problems((*key, "entries"), unknown.entries, f"{name} has the shape {list(shape)}", shape)
     problems = []
     for position, entry in enumerate(unknown.entries):
-        index = entry if isinstance(entry, list) else [entry]
+        index: list[Any] = entry if isinstance(entry, list) else [entry]
+        if any(
+            [isinstance(part, str) for part in index]
+        ):  # loading and `Scene.objective` have replaced those they know
+            problems.append(Problem((*key, "entries", position), "must be numbers here", entry, "Count from 0."))
+            continue
         fits = len(index) in (1, len(shape)) if not isinstance(entry, list) else len(index) == len(shape)
         if not fits or any(part >= size for part, size in zip(index, shape, strict=False)):
             whole = f"{name} has the shape {list(shape)}, counted from 0"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -279,3 +280,11 @@ def test_a_resumed_run_must_be_of_the_same_scene_and_measurement(monkeypatch: py
     ):
         assert result.exit_code == 2 and result.stderr.startswith(message)
     assert Path("runs/scene/run.h5").read_bytes() == before
+
+
+@pytest.mark.parametrize(("command", "package"), [("intervals", "iminuit"), ("sample", "pints")])
+def test_a_missing_package_is_named_before_the_fit(command: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    assert_refused(
+        f"{command}: needs the package {package}; found not installed. Run pip install", command, "scene.toml"
+    )

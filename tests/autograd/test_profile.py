@@ -169,6 +169,17 @@ class TestRows:
         assert saved["Combine(sin, exp)"] == 200 * ITEM  # its input and its output
 
 
+class TestText:
+    def test_a_short_description_names_the_most_expensive_functions(self) -> None:
+        x = tensor(np.ones(10), requires_grad=True)
+        with profile() as p:
+            for each in (ops.sin, ops.exp, ops.tanh, ops.sqrt, ops.cos, Slow.apply):
+                each(x)
+        first, slowest, *_, rest = repr(p).splitlines()
+        assert first == "Profile of 6 Functions" and slowest.startswith("  Slow  ")
+        assert rest.startswith("  and 2 more  ") and len(repr(p).splitlines()) == 6
+
+
 class TestNodes:
     def test_the_profile_has_the_cost_of_a_node(self) -> None:
         x = tensor(np.ones(100), requires_grad=True)

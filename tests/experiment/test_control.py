@@ -208,9 +208,9 @@ def test_the_control_is_recorded_and_drawn(tmp_path: Path) -> None:
     assert "control.png" in [path.name for path in plot.all_figures(run, tmp_path / "pictures")]
     (axes,) = plot.control(run).axes
     assert axes.get_ylabel() == "control [1]"
-    assert axes.get_title(loc="left").startswith("control, 2 channels: from ")
+    assert axes.get_title(loc="left").startswith("control, 2 actuators: from ")
     curves: list[Any] = list(axes.lines)
-    assert [curve.get_label() for curve in curves] == ["channel 0", "channel 1"]
+    assert [curve.get_label() for curve in curves] == ["actuator 0", "actuator 1"]
     np.testing.assert_array_equal(curves[1].get_ydata(), signal.data[:, 1])
 
 
@@ -221,6 +221,7 @@ def test_of_many_channels_the_picture_has_a_row_each(tmp_path: Path) -> None:
     signal = scene.control()
     assert signal is not None and bar.get_ylabel() == "control"
     np.testing.assert_array_equal(axes.images[0].get_array(), signal.data.T)
+    assert axes.get_ylabel() == "actuator"
 
 
 def test_a_scene_without_control_has_no_such_picture(tmp_path: Path) -> None:

@@ -15,12 +15,14 @@ from simphys import plot
 from simphys.app.workflow import simulate
 from simphys.experiment.scene import load_scene
 from simphys.plot import style
+from simphys.plot.components import element_name
 from simphys.plot.motion.pendulum import read_joints
 from simphys.plot.motion.recorded import read_motion
 from simphys.plot.motion.stages import network_stage
 from simphys.plot.motion.surroundings import find_box
 from simphys.record import MemoryRecorder, Recording, list_parts, name_group
 from simphys.report.replay import make_replay
+from simphys.scenefile.body_names import BodyNames
 
 SCENES = Path(__file__).resolve().parents[2] / "scenes"
 
@@ -180,3 +182,17 @@ def test_a_field_that_is_nowhere_has_no_picture(tmp_path: Path) -> None:
     assert not any("smoke" in str(layer["name"]) for layer in make_replay(motion)["layers"])
     lit = run("smoke/drag", "time.steps=4", "output.every=2")
     assert "snapshots_smoke" in [name for name, _ in plot.draw_figures(lit, [], None)]
+
+
+def test_the_force_of_a_stream_has_axes_and_a_turn_in_space_too() -> None:
+    force = plot.fields(run("smoke/drag", "time.steps=10")).axes[0].get_legend()
+    assert force is not None and [text.get_text() for text in force.get_texts()] == ["x", "y"]
+    names = BodyNames("body", ("hand",))
+    assert element_name((0, 2), (1, 3), names) == "hand z" and element_name((1, 0), (2, 4), names) == "body 1 w"
+    assert element_name((0, 4), (1, 6), names) == "hand [4]" and element_name((3, 4), (5, 6)) == "[3, 4]"
+
+
+def test_a_motor_is_called_by_its_joint() -> None:
+    (axes,) = plot.control(run("rigid/push", "time.steps=3")).axes
+    assert [curve.get_label() for curve in axes.lines] == ["carriage along x", "hand along y"]
+    assert axes.get_title(loc="left").startswith("control, 2 motors: from ")

@@ -91,6 +91,15 @@ def test_a_trajectory_is_a_line_for_each_field_and_draws_them(scene: Scene) -> N
         trajectory.plot("colour")
 
 
+def test_curves_of_a_trajectory_have_the_names_of_bodies() -> None:
+    balls = load_scene(SCENES / "rigid" / "two_balls.toml").rollout(steps=5)
+    for field, labels in (
+        ("angular_velocity", ["left ball", "right ball"]),
+        ("position", ["left ball x", "left ball y", "right ball x", "right ball y"]),
+    ):
+        assert [line.get_label() for line in balls.plot(field).axes[0].lines] == labels
+
+
 def test_a_fit_is_the_table_of_its_values(fit: Identification) -> None:
     text = repr(fit)
     assert len(text.splitlines()) <= 12

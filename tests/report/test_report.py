@@ -17,7 +17,8 @@ import pytest
 import simphys
 from simphys.app.workflow import identify, simulate
 from simphys.autograd.errors import InputError, StorageError
-from simphys.experiment.scene import load_scene
+from simphys.experiment.scene import build_scene, load_scene
+from simphys.plot.motion.recorded import ON_TRACK
 from simphys.record import MemoryRecorder, Recording
 from simphys.report import make_page, write_report
 from simphys.report.build import read_status
@@ -209,6 +210,18 @@ def test_each_kind_of_motion_has_a_replay_of_its_own(name: str) -> None:
     assert set(SMALL[name]) <= kinds
     assert len(replay["time"]) >= 2 and np.isfinite([*replay["low"], *replay["high"]]).all()
     json.dumps(replay, allow_nan=False)
+
+
+def test_few_nodes_on_a_line_are_replayed_on_their_track_and_many_by_their_displacements() -> None:
+    track = make_replay(simulate(load_scene(SCENES / "mass_spring/two_gliders.toml", ["output.every=500"])))
+    assert [layer["kind"] for layer in track["layers"]] == ["lines", "points", "rings"]
+    assert track["low"][1] == track["high"][1] == 0.0
+    n = ON_TRACK + 1
+    geometry = {"position": [[float(place)] for place in range(n)], "springs": [[i, i + 1] for i in range(n - 1)]}
+    tables: dict[str, Any] = {"simulator": {"name": "mass_spring"}, "time": {"dt": 0.01, "steps": 5}}
+    tables |= {"geometry": geometry, "material": {"stiffness": 1.0, "mass": 1.0}, "environment": {"gravity": [-1.0]}}
+    (curve,) = make_replay(simulate(build_scene(from_dict(tables))))["layers"]
+    assert curve["kind"] == "curve" and len(curve["across"]) == n
 
 
 def test_a_field_on_a_line_is_replayed_as_a_curve(tmp_path: Path) -> None:

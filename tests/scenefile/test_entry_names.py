@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from simphys.scenefile import ConfigError, load
+from simphys.experiment.scene import build_scene
+from simphys.scenefile import ConfigError, UnknownSection, load
+from simphys.scenefile.entry_names import number_entries
 from simphys.scenefile.toml_text import to_toml
 
 
@@ -110,3 +112,31 @@ def test_springs_without_names_say_where_to_give_them(tmp_path: Path) -> None:
     del scene["springs"][0]["name"]
     with pytest.raises(ConfigError, match=r"No spring has a name: .* or names in \[\[springs\]\] name"):
         load_scene(tmp_path, scene, unknowns={"x": {"parameter": "spring_stiffness", "entries": ["tether"]}})
+
+
+def test_unknowns_of_a_script_take_names_too(tmp_path: Path) -> None:
+    config = load_scene(tmp_path, rigid())
+    given = {
+        "m": UnknownSection(parameter="mass", entries=["arm"], start=3.0),
+        "x": UnknownSection(parameter="position", entries=[["ball", 1], [0, 0]]),
+        "strength": UnknownSection(parameter="motor_strength", entries=["elbow"]),
+    }
+    numbered = number_entries(config, given)
+    assert [each.entries for each in numbered.values()] == [[1], [[0, 1], [0, 0]], [0]]
+    assert numbered["m"].start == 3.0 and given["m"].entries == ["arm"]
+    plain = {"m": UnknownSection(parameter="mass", entries=[1])}
+    assert number_entries(config, plain) is plain
+    scene = build_scene(config)
+    objective = scene.objective({"m": UnknownSection(parameter="mass", entries=["arm"])})
+    assert objective.unknowns.natural(objective.start).tolist() == [2.0]
+
+
+def test_unknown_names_in_a_script_are_told(tmp_path: Path) -> None:
+    rods, nodes = load_scene(tmp_path, rigid()), load_scene(tmp_path, carts())
+    with pytest.raises(ConfigError, match=r'unknowns\.m\.entries\.0: .* found "arn"\. Did you mean \'arm\'\?'):
+        number_entries(rods, {"m": UnknownSection(parameter="mass", entries=["arn"])})
+    with pytest.raises(ConfigError, match=r"No row of stiffness has a name: give its number"):
+        number_entries(nodes, {"k": UnknownSection(parameter="stiffness", entries=["left"])})
+    only_at_the_first_place = {"x": UnknownSection(parameter="position", entries=[[0, "x"]])}
+    with pytest.raises(ConfigError, match=r"unknowns\.x\.entries\.0: must be numbers here"):
+        build_scene(nodes).objective(only_at_the_first_place)

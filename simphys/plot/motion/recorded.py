@@ -14,6 +14,8 @@ from simphys.record import Recording
 NEEDS = tuple(f"{style.POSITION}/{name}" for name in ("time", "value"))
 REMEDY = "Run its scene again, to the end and with the states among output.fields."
 SPRINGS = f"{style.BODIES}/springs"
+ON_TRACK = 40
+"""Largest number of nodes on a line that films and replays show on their track; more are shown by displacements."""
 
 
 @dataclass(frozen=True)

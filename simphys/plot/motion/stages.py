@@ -26,7 +26,7 @@ from simphys.plot.motion.discs import (
 )
 from simphys.plot.motion.network import COLOR_MAP, GROUND, SPRINGS_SEEN, find_outline
 from simphys.plot.motion.pendulum import read_joints
-from simphys.plot.motion.recorded import Motion
+from simphys.plot.motion.recorded import ON_TRACK, Motion
 from simphys.plot.motion.rigid import draw_bodies, read_bodies
 from simphys.plot.motion.surroundings import box_lines, draw_box, find_box, find_ground, find_turn, project
 from simphys.record import Recording
@@ -148,7 +148,7 @@ def network_stage(motion: Motion, recording: Recording) -> Stage:
 def line_stage(motion: Motion, recording: Recording) -> Stage:
     """Set the stage of nodes on a line: on their track with springs between them; many by their displacements."""
     place = motion.position[..., 0]
-    if place.shape[1] > 40:
+    if place.shape[1] > ON_TRACK:
         return _displacement_stage(motion, place)
     low, high = float(place.min()), float(place.max())
     margin = 0.08 * (high - low) or 1.0

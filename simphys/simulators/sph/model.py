@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -87,6 +88,7 @@ class SPH(InBox, Model):
     """Width [m] of the window of a gauge."""
     breadth: float = 1.0
     """Breadth [m] of the tank that depths are averaged over, in space; 1 in the plane."""
+    units: ClassVar[Mapping[str, str]] = {"density": "kg/m^3", "depth": "m"}
 
     Params, State = Params, State
 
