@@ -29,6 +29,8 @@ from .forward_rules import SPREAD, Expressions, Underivable
 from .names import LOCAL, captured, local_names
 from .writes import find_written
 
+_FILE = "<tangent of"
+"""Beginning of the name of the file that a derived tangent is in, as far as Python knows."""
 _numbers = itertools.count()
 
 
@@ -62,6 +64,16 @@ def tangent_of(function: Callable[..., Any], *moving: str) -> Any:
     return ti.func(derive(function, moving))
 
 
+def list_derived(function: Any) -> list[str]:
+    """List the texts of a derived tangent and of those that it calls, which come first."""
+    plain = inspect.unwrap(function)
+    if not plain.__code__.co_filename.startswith(_FILE):
+        return []
+    called = [value for name, value in plain.__globals__.items() if name in plain.__code__.co_names and value is not ti]
+    texts = [text for each in called if hasattr(each, "__wrapped__") for text in list_derived(each)]
+    return list(dict.fromkeys([*texts, inspect.getsource(plain)]))
+
+
 @functools.lru_cache(maxsize=1024)
 def _derive(plain: FunctionType, moving: tuple[str, ...]) -> Callable[..., Any]:
     definition = ast.parse(textwrap.dedent(inspect.getsource(plain))).body[0]
@@ -81,7 +93,7 @@ def _derive(plain: FunctionType, moving: tuple[str, ...]) -> Callable[..., Any]:
 
 
 def _compile(text: str, plain: FunctionType, space: dict[str, Any]) -> Callable[..., Any]:
-    file = f"<tangent of {plain.__name__}, {next(_numbers)}>"
+    file = f"{_FILE} {plain.__name__}, {next(_numbers)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     code = compile(text, file, "exec", dont_inherit=True)
     own = {name: value for name, value in space.items() if name in text}
@@ -176,7 +188,7 @@ class _Tangent:
             raise Underivable(call.lineno, f"{ast.unparse(call.func)} is no function that the compiler reads")
         parameters = list(inspect.signature(plain).parameters)
         moving = [name for name, d in zip(parameters, tangents, strict=False) if d]
-        name = self._name_function("_".join([f"jvp_{plain.__name__}", *moving]), derive(plain, moving))
+        name = self._name_function(f"jvp_{plain.__name__}", derive(plain, moving))
         return f"{name}({', '.join([*map(ast.unparse, call.args), *filter(None, tangents)])})"
 
     def _call_by_hand(self, made: Expressions, call: ast.Call, element: Any, tangents: list[str | None]) -> str:
@@ -187,7 +199,7 @@ class _Tangent:
             if d and name not in wanted:
                 raise Underivable(call.lineno, f"{rule.name} takes no tangent of {name}, which moves here")
         results = [made.name_held(ast.unparse(call), len(known))] if known else []
-        name = self._name_function(f"{rule.name}_by_hand", inspect.unwrap(rule.func))
+        name = self._name_function(rule.name, inspect.unwrap(rule.func))
         arguments = [*map(ast.unparse, call.args), *results, *[given[name] for name in wanted]]
         return f"{name}({', '.join(arguments)})"
 

@@ -14,6 +14,7 @@ from simphys.autograd import linearize, runtime
 from simphys.experiment.scene import Scene, load_scene
 from simphys.rollout.engine import generated_engine
 from simphys.rollout.engine.kernels import Loops
+from simphys.rollout.engine.show import DERIVED
 from simphys.simulator.memo import memo
 
 from ..helpers import oscillator
@@ -38,8 +39,8 @@ def load(name: str) -> Scene:
 
 
 def read_functions(text: str) -> set[str]:
-    """List the functions of a text, without its comments and its layout."""
-    return {ast.unparse(node) for node in ast.parse(text).body}
+    """List the kernels of a text, without its comments and its layout."""
+    return {ast.unparse(node) for node in ast.parse(text.partition(DERIVED)[0]).body}
 
 
 def launch(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> set[str]:
@@ -150,3 +151,11 @@ def test_a_terminal_gets_colours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "\x1b[" in coloured
     lines = re.sub(r"\x1b\[[\d;]*m", "", coloured).splitlines()
     assert [line.rstrip() for line in lines] == [line.rstrip() for line in plain.splitlines()]
+
+
+def test_tangents_that_follow_from_formulas_are_printed() -> None:
+    """Those that another one calls come before it."""
+    derived = write_kernels(load("mass_spring/jelly"), "auto").partition(DERIVED)[2]
+    names = [node.name for node in ast.parse(derived).body if isinstance(node, ast.FunctionDef)]
+    assert names.index("jvp_press") < names.index("jvp_rub")
+    assert "dk * _1 + k * ti.select(_0 > 0, dh - dy, 0.0 * 0)" in derived

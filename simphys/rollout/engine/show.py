@@ -9,6 +9,7 @@ from contextlib import suppress
 from simphys.autograd import runtime
 from simphys.autograd.errors import MissingJvp
 from simphys.autograd.kernels.launch import Kernel
+from simphys.numerics.forward_mode import list_derived
 from simphys.substep.program import WHOLE, Domain
 
 from . import forms
@@ -24,6 +25,7 @@ PASSES = {
     "adjoint": "from the adjoint of the new state to that of the old one, and adjoint sums",
     "tangent": "the tangent of the new state, in a loop over time where a step needs one launch",
 }
+DERIVED = "tangents of formulas that follow from their source"
 WIDTH = 120
 """Length of comments and of the lines of a signature."""
 
@@ -46,7 +48,19 @@ def show_kernels(engine: GeneratedEngine, form: forms.Form | None = None) -> str
         blocks.append([f"# ==== {name}: {PASSES[name]}"])
         for number, stage in enumerate(stages, 1):
             blocks.append(_show_stage(stage, f"{name} {number} of {len(stages)}", known))
+    if "tangent" in passes:
+        blocks += _show_derived(recorded)
     return "\n\n".join(["\n".join(block) for block in blocks]) + "\n"
+
+
+def _show_derived(recorded: Recorded) -> list[list[str]]:
+    """Show the tangents of formulas that follow from their source, each with those that it calls."""
+    uses = [use for op in recorded.program.ops for use in op.pattern.list_uses(op)]
+    rules = [use.element.tangent for use in uses if use.element.by_hand is None]
+    found: dict[str, None] = {}
+    for rule in rules:
+        found |= dict.fromkeys(list_derived(rule.func) if rule else ())
+    return [[f"# ==== {DERIVED}"], *[text.splitlines() for text in found]] if found else []
 
 
 def list_passes(engine: GeneratedEngine, plan: EnginePlan) -> Passes:
