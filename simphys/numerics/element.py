@@ -154,7 +154,7 @@ class Element:
 
     def list_outside(self) -> list[Outside]:
         """List the names that its rules capture."""
-        rules = [rule for rule in (self.forward, self.adjoint, self.tangent) if rule is not None]
+        rules = [rule for rule in (self.forward, self.adjoint, self.by_hand) if rule is not None]
         return [rule.outside for rule in rules if rule.outside is not None]
 
     def add_adjoint(self, function: Callable[..., Any]) -> Any:

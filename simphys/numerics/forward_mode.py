@@ -182,7 +182,7 @@ class _Tangent:
         if getattr(getattr(called, "element", None), "by_hand", None) is not None:
             return self._call_by_hand(made, call, called.element, tangents)
         if called is None:
-            raise Underivable(call.lineno, f"{ast.unparse(call.func)} is not defined above the declaration")
+            raise Underivable(call.lineno, f"{ast.unparse(call.func)} stands for nothing")
         plain = inspect.unwrap(called)
         if plain is called or not isinstance(plain, FunctionType):
             raise Underivable(call.lineno, f"{ast.unparse(call.func)} is no function that the compiler reads")

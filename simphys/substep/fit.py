@@ -26,7 +26,7 @@ class Use(NamedTuple):
 
     def require_fit(self) -> None:
         """Raise InputError where the element function or a rule returns other shapes than declared, or lacks a name."""
-        forward, adjoint, tangent = self.element.forward, self.element.adjoint, self.element.tangent
+        forward, adjoint, tangent = self.element.forward, self.element.adjoint, self.element.by_hand
         assert adjoint is not None, "checked when declared"
         for rule in (forward, adjoint, tangent):
             if rule is not None:

@@ -23,10 +23,7 @@ from .trace import Recording, Symbol
 
 def declare(pattern: Pattern) -> type[Substep]:
     """Make the Function of a pattern."""
-    parts: dict[str, Any] = {"pattern": pattern, "__doc__": f"Sub-step declared by {pattern.source}."}
-    if not pattern.has_tangent:
-        parts["jvp"] = None
-    return type(pattern.name, (Substep,), parts)
+    return type(pattern.name, (Substep,), {"pattern": pattern, "__doc__": f"Sub-step declared by {pattern.source}."})
 
 
 class Substep(Function):
@@ -53,7 +50,7 @@ class Substep(Function):
 
     @classmethod
     def require_jvp(cls, name: str) -> None:
-        """Raise MissingJvp, which names the element and why it has no tangent, if there is no jvp."""
+        """Raise MissingJvp, which names the element and why it has no tangent, if it has none."""
         cls.pattern.require_tangent()
 
     @staticmethod

@@ -109,12 +109,8 @@ class Operation(Pattern):
                 constraint = f"its {kind} reads some of {', '.join(sorted(names))}"
                 raise InputError(self.source, constraint, ", ".join(unknown), "Correct its parameters.")
 
-    @property
-    def has_tangent(self) -> bool:
-        return self._runs["tangent"] is not None
-
     def require_tangent(self) -> None:
-        if not self.has_tangent:
+        if self._runs["tangent"] is None:
             raise MissingJvp(f"{self.source} has no tangent. Pass tangent=..., or use reverse mode.")
 
     @property

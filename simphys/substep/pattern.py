@@ -142,11 +142,6 @@ class Pattern(ABC):
         """Names of the functions that it applies."""
         return self.source.partition("(")[2].removesuffix(")")
 
-    @property
-    def has_tangent(self) -> bool:
-        """True if it has a tangent."""
-        return self.element.tangent is not None
-
     def require_tangent(self) -> None:
         """Raise MissingJvp, with what to do, if it has no tangent."""
         self.element.require_tangent()
@@ -154,7 +149,7 @@ class Pattern(ABC):
     @cached_property
     def reads_results(self) -> bool:
         """True if the adjoint or the tangent takes the results."""
-        rules = [rule for rule in (self.element.adjoint, self.element.tangent) if rule is not None]
+        rules = [rule for rule in (self.element.adjoint, self.element.by_hand) if rule is not None]
         return any([self.element.results_read(rule) for rule in rules])
 
     def bind(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:

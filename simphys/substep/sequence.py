@@ -138,7 +138,7 @@ class EventSequence(SequencePattern):
             found = f"{', '.join(seconds) or 'one element'}, and {event.side or 'no side'}"
             remedy = "Name parameters of `both` elements, or a `side`."
             raise InputError(when.label, "an event is one of two elements, or of one element and a side", found, remedy)
-        for rule in (when.adjoint, when.element.tangent):
+        for rule in (when.adjoint, when.element.by_hand):
             if rule is not None and event.end in rule.reads((True,) * len(rule.results)):
                 remedy = "Write it with the time, which a rule may take."
                 raise InputError(f"{when.label}, {rule.name}", "it does not depend on the end", event.end, remedy)

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from simphys.autograd.errors import InputError
+from simphys.autograd.errors import InputError, MissingJvp
 from simphys.numerics.element import Element, Rule, element_of
 
 from .action import Kind, Site, Slot, identifier, zero_element
@@ -100,8 +100,14 @@ class Call:
 
     @property
     def tangent(self) -> Rule:
-        """The tangent rule. Errors: MissingJvp."""
-        return self.element.require_tangent()
+        """The tangent rule. Errors: MissingJvp; also for a derived one that depends on the end of the time step."""
+        rule = self.element.require_tangent()
+        ends = {name for name, source in self.sources.items() if source.kind == "end"}
+        if self.element.by_hand is None and ends & rule.reads((True,) * len(rule.results)):
+            name = self.element.name
+            reason = f"{name} has no tangent: what follows from its source depends on {', '.join(sorted(ends))}."
+            raise MissingJvp(f"{reason} Add @{name}.tangent, which may take the time, or use reverse mode.")
+        return rule
 
 
 class Ends(NamedTuple):

@@ -30,7 +30,8 @@ class SequencePattern(Pattern):
         """Set what patterns have; `sources` are those of the state, and constants that no call takes."""
         self.state, self.name = tuple(state), name
         self.source = f"{type(self).__name__}({', '.join([call.element.name for call in calls])})"
-        self.element: Element = next((c.element for c in calls if c.element.tangent is None), calls[0].element)
+        self.element: Element = calls[0].element
+        self._calls = tuple(calls)
         found = {name: source for name, source in sources.items() if source.kind != "constant"}
         for call in calls:
             collect_sources(call, found)
@@ -39,6 +40,10 @@ class SequencePattern(Pattern):
         self.places = tuple(range(len(self.arguments)))
         self.varying = tuple([name for name, source in self.sources.items() if source.kind != "constant"])
         self.results = {name: name for name in self.state}
+
+    def require_tangent(self) -> None:
+        for call in self._calls:
+            _ = call.tangent
 
     def read_count(self, model: Any, name: str) -> int:
         """Read a count of the model."""

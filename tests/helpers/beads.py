@@ -48,11 +48,6 @@ def adj_meet(x_i, v_i, x_j, v_j, size, end, time, slack, adj_time, adj_slack):
     return -q, -q * time, q, q * time, -q
 
 
-@meet.tangent
-def jvp_meet(x_i, v_i, x_j, v_j, size, end, time, slack, dx_i, dv_i, dx_j, dv_j, dsize):
-    return -(dx_j - dx_i - dsize + time * (dv_j - dv_i)) / (v_j - v_i), 0.0
-
-
 @element
 def collide(v_i, v_j, m_i, m_j, c):
     J = (1 + c) * (v_j - v_i) * m_i * m_j / (m_i + m_j)
@@ -67,14 +62,6 @@ def adj_collide(v_i, v_j, m_i, m_j, c, adj_v_i, adj_v_j):
     adj_m_i = adj_m * m_j * m_j / (M * M) - adj_v_i * J / (m_i * m_i)
     adj_m_j = adj_m * m_i * m_i / (M * M) + adj_v_j * J / (m_j * m_j)
     return adj_v_i - adj_w, adj_v_j + adj_w, adj_m_i, adj_m_j, w * m * adj_J
-
-
-@collide.tangent
-def jvp_collide(v_i, v_j, m_i, m_j, c, dv_i, dv_j, dm_i, dm_j, dc):
-    w, m, M = v_j - v_i, m_i * m_j / (m_i + m_j), m_i + m_j
-    dm = (m_j * m_j * dm_i + m_i * m_i * dm_j) / (M * M)
-    J, dJ = (1 + c) * w * m, dc * w * m + (1 + c) * ((dv_j - dv_i) * m + w * dm)
-    return dv_i + dJ / m_i - J * dm_i / (m_i * m_i), dv_j - dJ / m_j + J * dm_j / (m_j * m_j)
 
 
 @element
@@ -105,11 +92,6 @@ def hop(x, v, floor, side):
 @hop.adjoint
 def adj_hop(x, v, floor, side, adj_x, adj_v):
     return adj_x, -floor[1] * adj_v, ti.Vector([0.0, -v * adj_v])
-
-
-@hop.tangent
-def jvp_hop(x, v, floor, side, dx, dv, dfloor):
-    return dx, -dfloor[1] * v - floor[1] * dv
 
 
 MOVE = Move(

@@ -172,6 +172,22 @@ def test_a_tangent_that_no_element_has_is_refused_by_name() -> None:
         dot_product_test(lambda x: rollout(model, params, model.State(x), steps=2).final.position, start)
 
 
+def test_all_declarations_of_a_function_let_the_same_vary() -> None:
+    """Its adjoint and its tangent are those of these inputs."""
+
+    @element
+    def scale(x, k):
+        return k * x
+
+    @scale.adjoint
+    def adj_scale(x, k, adj):
+        return k * adj
+
+    per_element(scale, over="nodes", own={"x": "position"}, constant={"k": "factor"})
+    with pytest.raises(InputError, match=r"adj_scale: all its declarations let x vary; found k"):
+        per_element(scale, over="nodes", own={"k": "rate"}, constant={"x": "place"})
+
+
 def test_the_rules_are_read_from_the_source() -> None:
     @element
     def bend(x, k, c):

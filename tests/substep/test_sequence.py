@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from simphys.autograd import Tensor, no_grad, tensor
-from simphys.autograd.errors import InputError
+from simphys.autograd import Tensor, linearize, no_grad, tensor
+from simphys.autograd.errors import InputError, MissingJvp
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.rollout import engine_of, plan, rollout
 from simphys.rollout.engine import GeneratedEngine
@@ -40,6 +41,24 @@ def test_its_derivatives_are_right() -> None:
     assert sorted(kinds[kinds > 0].tolist()) == [1, 1, 2, 2]
     gradcheck(fall, leaves(), tolerance=1e-7)
     dot_product_test(fall, leaves(), tolerance=1e-12)
+
+
+def test_a_derived_tangent_does_not_depend_on_the_end() -> None:
+    """A step is divided at other events: the end of the time is another one when tangents are pushed."""
+
+    @element
+    def meet_by(x_i, v_i, x_j, v_j, size, end):
+        time = (x_i - x_j + size) / (v_j - v_i)
+        if time > end:
+            time = end
+        return time, 1e-12
+
+    meet_by.adjoint(inspect.unwrap(beads.adj_meet))
+    declared = declare(events=[beads.MEET._replace(when=meet_by)], sides="")
+    inputs = leaves()
+    pushed = declared.apply(beads.Beads(), *[inputs[place] for place in (0, 1, 2, 3, 4, 5, 6)], 1.3)
+    with pytest.raises(MissingJvp, match=r"meet_by has no tangent: .* depends on end\. Add @meet_by\.tangent"):
+        linearize(pushed, inputs[:1])
 
 
 def test_it_traces_what_happens() -> None:

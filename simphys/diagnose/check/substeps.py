@@ -220,7 +220,9 @@ def prove(sub_step: SubStep, place: int, random: np.random.Generator) -> Proof:
     measurable = max(scale, noise / DIGITS)
     tolerance = max(DIGITS, 10 * float(found.spread) / measurable)
     error = abs(float(np.vdot(adjoint, direction) - found.value)) / measurable
-    if sub_step.node.function.jvp is None:
+    try:
+        sub_step.node.function.require_jvp(sub_step.name)
+    except MissingJvp:
         return Proof(sub_step.name, sub_step.own, "", error, tolerance, None)
     difference = functools.partial(_tangent_difference, sub_step, place=place, seeds=seeds, direction=direction)
     own = difference(sub_step.inputs)
