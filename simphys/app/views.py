@@ -82,7 +82,8 @@ def plot_trajectory(trajectory: Trajectory, field: str | None = None) -> Figure:
         draw_elements(axes, trajectory.steps * (1 if scene is None else scene.dt), values, _names(scene, chosen))
         name_elements(axes, values.shape[1:])
         axes.set(xlabel=across, ylabel=style.with_unit(style.words(chosen), unit))
-        axes.set_title(f"{style.words(chosen)}: from {style.number(values.min())} to {style.number(values.max())}")
+        low, high = style.bounds(values)
+        axes.set_title(f"{style.words(chosen)}: from {low} to {high}")
     return figure
 
 

@@ -35,6 +35,7 @@ DOT_SIZES = (3.2, 4.5)
 """Smallest and largest diameter of the dot of a sample [points]."""
 DOTS = 150
 """Number of samples that may have the largest dots."""
+NOTHING = 1e-12  # part of the largest magnitude below which a bound of values is 0
 FRAME_NUMBERS = 1 << 23  # largest number of values of a field along time in a picture
 HUGE = np.float64(1e100)  # a motion beyond it has blown up, and squares overflow; f64, to compare f32 with
 
@@ -225,6 +226,14 @@ def number(value: float) -> str:
     """Format a number with three significant digits and a true minus sign."""
     mantissa, *exponent = f"{value:.3g}".split("e")
     return "e".join([mantissa, *(str(int(digits)) for digits in exponent)]).replace("-", "\N{MINUS SIGN}")
+
+
+def bounds(values: np.ndarray) -> tuple[str, str]:
+    """Format the smallest and the largest of values; what is nothing beside the other, such as 2e-183, is 0."""
+    both = float(np.min(values)), float(np.max(values))
+    least = NOTHING * max(map(abs, both))
+    low, high = (number(0.0 if abs(each) < least < np.inf else each) for each in both)
+    return low, high
 
 
 def fraction(value: float) -> str:

@@ -196,3 +196,11 @@ def test_a_motor_is_called_by_its_joint() -> None:
     (axes,) = plot.control(run("rigid/push", "time.steps=3")).axes
     assert [curve.get_label() for curve in axes.lines] == ["carriage along x", "hand along y"]
     assert axes.get_title(loc="left").startswith("control, 2 motors: from ")
+
+
+def test_titles_write_what_is_nothing_beside_the_largest_value_as_zero() -> None:
+    assert style.bounds(np.array([2.23e-183, 0.01])) == ("0", "0.01")
+    assert style.bounds(np.array([-3.0, 1e-20])) == ("\N{MINUS SIGN}3", "0")
+    assert style.bounds(np.array([1e-9, 2e-9])) == ("1e\N{MINUS SIGN}9", "2e\N{MINUS SIGN}9")
+    assert style.bounds(np.zeros(2)) == ("0", "0")
+    assert style.bounds(np.array([1.0, np.inf])) == ("1", "inf") and style.bounds(np.array([1.0, np.nan]))[1] == "nan"

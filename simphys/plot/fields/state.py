@@ -42,7 +42,7 @@ def fields(recording: Recording, path: str | Path | None = None) -> Figure:
             draw_elements(axes, time, of, style.names_of_field(recording, name))
             name_elements(axes, of.shape[1:])
             axes.set_ylabel(style.with_unit(style.words(name), unit))
-            low, high = (style.number(bound(of)) for bound in (np.min, np.max))
+            low, high = style.bounds(of)
             axes.set_title(f"{style.words(name)}: from {low} to {high} {'' if unit == '1' else unit}".rstrip())
         style.label_time(panels[-1])
         figure.align_ylabels(panels)

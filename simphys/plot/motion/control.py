@@ -43,7 +43,7 @@ def control(recording: Recording, path: str | Path | None = None) -> Figure:
         else:
             image = _draw_rows(axes, time, value, names)
             figure.colorbar(image, ax=axes, label=style.with_unit("control", unit))
-        low, high = style.number(value.min()), style.number(value.max())
+        low, high = style.bounds(value)
         axes.set_title(f"control, {channels} {names.word if channels == 1 else names.several}: from {low} to {high}")
         style.label_time(axes)
         style.save(figure, path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from simphys.plot import style
@@ -54,7 +53,7 @@ def _draw_curves(figure: Figure, motion: Motion, names: BodyNames) -> None:
         draw_components(axes, motion.time, values, motion.free, names)
         axes.set_ylabel(style.with_unit(name, unit))
         if motion.free.size:
-            low, high = (style.number(bound(values[:, motion.free])) for bound in (np.min, np.max))
+            low, high = style.bounds(values[:, motion.free])
             axes.set_title(f"{name}: from {low} to {high} {unit}".rstrip())
     for number, level in enumerate(motion.position[0, motion.pinned].ravel()[:FEW]):
         panels[0].axhline(level, color="#888888", linewidth=1, linestyle="--", label="" if number else "pinned")
