@@ -120,6 +120,12 @@ def test_a_sensor_that_is_late_is_named(tmp_path: Path) -> None:
     assert found["channel_delay"].found == pytest.approx(0.05, abs=0.005)
 
 
+def test_a_recording_that_began_before_the_motion_is_told_to_begin_later(tmp_path: Path) -> None:
+    scene = seen_as(tmp_path, lambda time, x: np.interp(time - 1.0, time, x))
+    fit = simphys.identify(scene)
+    assert "is at rest for the first" in misfit(fit).remedy and "set observations.begin" in misfit(fit).remedy
+
+
 def test_a_column_in_another_unit_is_named(tmp_path: Path) -> None:
     scene = seen_as(tmp_path, lambda time, value: 1000 * value, unknowns={"start": None})
     found = find(scene)
