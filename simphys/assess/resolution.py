@@ -193,7 +193,7 @@ def _compare_paces(scene: Setup) -> Iterator[tuple[str, float, str]]:
     clear = [each for each in _list_clear_channels(scene) if len(each[1]) >= FEW_SAMPLES]
     if not clear or not isinstance(seen, Observations):
         return
-    motion, rates = _predict_with_rates(scene, seen)
+    motion, rates = predict_with_rates(scene, seen)
     for c, rows, noise in clear:
         values = seen.values[rows, c]
         change, elapsed = (_root_mean_square(np.diff(each)) for each in (values, seen.times[rows]))
@@ -218,7 +218,7 @@ def _count_resting(values: Array, noise: float) -> int:
     return int(np.argmax(away)) if away.any() else 0  # a channel that never moves tells nothing
 
 
-def _predict_with_rates(scene: Setup, seen: Observations) -> tuple[Array, Array]:
+def predict_with_rates(scene: Setup, seen: Observations) -> tuple[Array, Array]:
     """Predict the channels [N, C], and their rates over a time step at each sample, however far these are apart."""
     later = np.minimum(seen.times + scene.dt, scene.steps * scene.dt)
     times, places = np.unique(np.concatenate([later - scene.dt, later]), return_inverse=True)
