@@ -251,7 +251,7 @@ def test_without_a_control_the_pivot_rests(integrator: str) -> None:
         ({"control": {"kind": "recorded", "columns": [2]}}, r"control\.columns"),
         (
             {"observations": {"file": "x.csv", "channels": [{"column": 1, "field": "energy"}]}},
-            r"channels\.0\.field: an energy that is known of the bodies",
+            r"channels\.0\.field: needs the velocity of the pivot",
         ),
     ],
 )
