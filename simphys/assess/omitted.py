@@ -29,8 +29,10 @@ from simphys.scenefile import UnknownSection, flat_entries
 from .bounds import explain_by_bounds
 from .criteria import Criterion
 from .dissipation import gives_energy
+from .lags import describe_lags
 from .misfit import is_too_small, list_misfits
 from .optimum import ITERATIONS, NAMED, describe_local_optimum, most_left, part_left
+from .resolution import describe_rest
 from .uncertainty import Uncertainty
 
 Array = np.ndarray[Any, Any]
@@ -99,9 +101,12 @@ def explain_misfit(
             return list(criteria)
     if by_name["search"].verdict == "failed":
         return list(criteria)
-    found = find_omitted(objective, uncertainty)
-    words = _describe_optimum(objective, uncertainty, found[0]) if found else ""
-    words = words or _describe(found)
+    words = describe_rest(objective)
+    if not words:
+        found = find_omitted(objective, uncertainty)
+        words = _describe_optimum(objective, uncertainty, found[0]) if found else ""
+        lags = describe_lags(objective, uncertainty.theta, least=1 - found[0].left if found else 0.0)
+        words = words or f"{lags} {_describe(found)}".strip()
     if told is white:
         words = f"{white.remedy} {words}".rstrip()
     return [replace(each, remedy=words or each.remedy) if each.name == told.name else each for each in criteria]

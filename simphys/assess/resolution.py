@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from simphys import optimize
 from simphys.autograd import no_grad
 from simphys.experiment.misfits import predict, sigma_is_stated
 from simphys.experiment.objective import SceneObjective, as_failed_trial
@@ -36,6 +37,7 @@ CLEAR = 4.0
 """Distance from the mean, in standard deviations of the noise, at which a value lies on one side of it."""
 SPEED_ERROR = 0.01
 """Relative error of the speed of the slowest waves that shifts a wave by a tenth of a period in ten wavelengths."""
+BEGIN = "If the recording began before the motion, set observations.begin to the time when this began."
 UNIT_OF_TIME = "Is the column of time in s? For a recording in ms set observations.time_unit = 0.001."
 
 
@@ -57,13 +59,26 @@ def judge_pace(objective: SceneObjective[Any]) -> Iterator[Criterion]:
     words, ratio, _ = max(found, key=lambda each: each[1])
     rests = [rest for *_, rest in found if rest]
     if ratio <= OTHER_PACE and len(rests) == len(found):
-        remedy = "If the recording began before the motion, set observations.begin to the time when this began."
-        yield Criterion("pace", ratio, "doubtful", rests[0], remedy)
+        yield Criterion("pace", ratio, "doubtful", rests[0], BEGIN)
     elif ratio > OTHER_PACE:
         remedy = f"{UNIT_OF_TIME} Otherwise give unknowns.NAME.start other values."
         yield Criterion("pace", ratio, "doubtful", words, remedy)
     else:
         yield Criterion("pace", ratio, "passed", words)
+
+
+def describe_rest(objective: SceneObjective[Any]) -> str:
+    """Describe a recording at rest while the motion from the start is not, with a remedy; empty if there is none.
+
+    Nothing is said where the time at which channels are late is sought.
+    """
+    if any(each.parameter == "channel_delay" for each in objective.scene.config.unknowns.values()):
+        return ""
+    try:
+        doubts = [each for each in judge_pace(objective) if each.remedy == BEGIN]
+    except optimize.FailedTrial:
+        return ""
+    return f"{doubts[0].found}. {BEGIN}" if doubts else ""
 
 
 def find_period(times: Array, values: Array, noise: float = 0.0) -> float:
@@ -178,7 +193,7 @@ def _compare_paces(scene: Setup) -> Iterator[tuple[str, float, str]]:
     clear = [each for each in _list_clear_channels(scene) if len(each[1]) >= FEW_SAMPLES]
     if not clear or not isinstance(seen, Observations):
         return
-    motion, rates = _predict_with_rates(scene, seen)
+    motion, rates = predict_with_rates(scene, seen)
     for c, rows, noise in clear:
         values = seen.values[rows, c]
         change, elapsed = (_root_mean_square(np.diff(each)) for each in (values, seen.times[rows]))
@@ -203,7 +218,7 @@ def _count_resting(values: Array, noise: float) -> int:
     return int(np.argmax(away)) if away.any() else 0  # a channel that never moves tells nothing
 
 
-def _predict_with_rates(scene: Setup, seen: Observations) -> tuple[Array, Array]:
+def predict_with_rates(scene: Setup, seen: Observations) -> tuple[Array, Array]:
     """Predict the channels [N, C], and their rates over a time step at each sample, however far these are apart."""
     later = np.minimum(seen.times + scene.dt, scene.steps * scene.dt)
     times, places = np.unique(np.concatenate([later - scene.dt, later]), return_inverse=True)

@@ -22,7 +22,7 @@ S = TypeVar("S", bound=Setup)
 def take_members(setup: S, count: int | None) -> S:
     """Keep the first `count` members and their measurement; None keeps all.
 
-    Errors: InputError for members that have controls of their own.
+    Errors: InputError for members that have controls of their own, and for channels that see others.
     """
     if count is None or setup.members is None or count >= setup.members:
         return setup
@@ -40,6 +40,11 @@ def take_members(setup: S, count: int | None) -> S:
         place = (slice(None),) * (1 - seen.axis) + (slice(count),)
         unseen = None if seen.validation is None else seen.validation[place]
         seen = replace(seen, values=seen.values[place], weights=seen.weights[place], validation=unseen)
+    elif seen is not None:
+        last = max([need.index[0] for channel in seen.channels for need in channel.needs])
+        if last >= count:
+            found, remedy = f"{count}, and a channel of member {last}", f"Raise it to {last + 1}, or drop it."
+            raise InputError("check.members", "holds all members that channels see", found, remedy)
     state, params = few(setup.state, setup.model.state_shapes()), few(setup.params, setup.model.param_shapes())
     return replace(setup, state=state, params=params, observations=seen)
 

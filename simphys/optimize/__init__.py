@@ -3,6 +3,7 @@
 from simphys.optimize.correlation import Whiteness, correlated_covariance, whiteness
 from simphys.optimize.evaluations import Log, MemoryLog, Objective
 from simphys.optimize.identifiability import (
+    DETERMINE,
     RankReport,
     StandardErrors,
     active_bounds,
@@ -17,6 +18,7 @@ from simphys.optimize.result import FailedTrial, Interrupted, IterationRecord, M
 from simphys.optimize.robust import RobustLoss, m_estimate_sigma
 
 __all__ = [
+    "DETERMINE",
     "METHODS",
     "FailedTrial",
     "Horizon",

@@ -12,6 +12,8 @@ from simphys.autograd.errors import InputError
 
 _COLUMN_ERROR = {"f64": 1e-9, "f32": 1e-4}
 """Relative error of a column of the Jacobian: rounding (1e-16, 6e-8) amplified by long rollouts, with a margin."""
+DETERMINE = "Tie some of them together, fix one (leave it out of the unknowns), or observe more."
+"""Remedy for unknowns that cannot be told apart."""
 _PARTICIPATION = 1e-2
 """Largest entry of a projector that may be an error of it."""
 
@@ -48,12 +50,11 @@ class RankReport:
         """
         if self.full:
             return
-        remedy = "Tie some of them together, fix one (leave it out of the unknowns), or observe more."
         raise InputError(
             "unknowns",
             f"the data must determine all {len(self.labels)} unknowns (rank of the Jacobian at the start)",
             f"rank {self.rank}: {self.describe()}",
-            f"{remedy} {hint}".rstrip(),
+            f"{DETERMINE} {hint}".rstrip(),
         )
 
 

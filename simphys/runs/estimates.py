@@ -123,7 +123,7 @@ def judge_determined(objective: SceneObjective, result: optimize.Result) -> opti
     report = _find_rank(objective.with_start(result.theta))
     if report is None:
         return result
-    message = f"the data do not determine all unknowns at the end: {report.describe()}"
+    message = f"the data do not determine all unknowns at the end: {report.describe()}. {optimize.DETERMINE}"
     return replace(result, status="failed", message=message)
 
 

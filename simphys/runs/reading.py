@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from simphys.autograd.errors import InputError
 from simphys.experiment import sensors
 from simphys.experiment.observe import Observations
 from simphys.experiment.scene import Scene
@@ -33,7 +34,10 @@ def describe_readings(scene: Scene) -> Iterator[str]:
 
     The first channel that shows a component of the state stands for all. Its start is that of the unknowns.
     """
-    objective = scene.objective()
+    try:
+        objective = scene.objective()
+    except InputError:  # the logarithm of a value that the search has taken to 0
+        return
     begin = objective.scene_at(objective.start)
     for part in begin.parts:
         seen = part.observations

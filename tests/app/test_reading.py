@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 
 import simphys
 from simphys.app.report import print_identification
+from simphys.autograd import tensor
+from simphys.runs.reading import describe_readings
 
 from ..helpers.small_scenes import oscillator
 
@@ -42,3 +45,10 @@ def test_a_fit_that_was_stopped_too_early_is_told_to_go_on(
     monkeypatch.chdir(tmp_path)
     text = printed(capsys, optimizer={"iterations": 1})
     assert "100 samples, " in text and "Raise optimizer.iterations; with --resume it goes on from here." in text
+
+
+def test_a_value_whose_logarithm_has_run_away_is_no_obstacle(tmp_path: Path) -> None:
+    scene = oscillator(tmp_path / "seen.txt", unknowns={"stiffness": {"start": None}})
+    assert len(list(describe_readings(scene))) == 1
+    gone = replace(scene, params=scene.params.replace(stiffness=tensor([0.0])))
+    assert list(describe_readings(gone)) == []

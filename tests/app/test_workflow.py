@@ -268,6 +268,7 @@ def test_a_fit_in_stages_fails_if_the_data_do_not_determine_its_end(tmp_path: Pa
     with pytest.warns(UndeterminedStart, match="can change together without any effect"):
         fit = simphys.identify(scene)
     assert fit.verdict == "failed" and "do not determine all unknowns at the end" in fit.result.message
+    assert "fix one (leave it out of the unknowns)" in fit.result.message
     assert "stiffness, mass" in fit.result.message
 
 

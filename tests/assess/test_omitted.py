@@ -13,6 +13,7 @@ import simphys
 from simphys.app.identification import Identification
 from simphys.assess import omitted
 from simphys.assess.criteria import Criterion
+from simphys.assess.lags import describe_lags, measure_lags
 from simphys.assess.omitted import Omitted, find_omitted
 from simphys.experiment.scene import Scene
 
@@ -118,6 +119,32 @@ def test_a_sensor_with_an_offset_is_named(tmp_path: Path) -> None:
 def test_a_sensor_that_is_late_is_named(tmp_path: Path) -> None:
     found = find(seen_as(tmp_path, lambda time, value: np.interp(time - 0.05, time, value)))
     assert found["channel_delay"].found == pytest.approx(0.05, abs=0.005)
+
+
+def test_a_recording_that_began_before_the_motion_is_told_to_begin_later(tmp_path: Path) -> None:
+    scene = seen_as(tmp_path, lambda time, x: np.interp(time - 1.0, time, x))
+    fit = simphys.identify(scene)
+    assert "is at rest for the first" in misfit(fit).remedy and "set observations.begin" in misfit(fit).remedy
+
+
+def test_a_clock_that_drifts_is_told_from_a_force(tmp_path: Path) -> None:
+    """The clock is 0.2 s fast after 20 s, and was right at the start."""
+    time, rate = np.linspace(0.05, 19.5, 400), np.sqrt(TRUTH["stiffness"])
+    seen = np.exp(-0.5 * TRUTH["drag"] * time) * np.cos(rate * time) + 0.01 * np.random.default_rng(3).standard_normal(
+        400
+    )
+    np.savetxt(tmp_path / "seen.txt", np.column_stack([time + 5e-4 * time**2, seen]))
+    longer = {"time": {"duration": 20.0}, "optimizer": {"horizon": "growing"}}
+    scene = oscillator(tmp_path / "seen.txt", **longer)
+    fit = simphys.identify(scene)
+    assert "its clock may drift, or the frequency change" in misfit(fit).remedy
+    assert fit.uncertainty is not None
+    (found,) = measure_lags(scene.objective().scene_at(fit.uncertainty.theta))
+    assert found.explained > 0.75 and np.ptp(found.lags) > 0.05
+    without = oscillator(tmp_path / "damped.txt", **NO_DRAG)
+    pushed = simphys.identify(without)
+    assert pushed.uncertainty is not None
+    assert not describe_lags(without.objective(), pushed.uncertainty.theta)
 
 
 def test_a_column_in_another_unit_is_named(tmp_path: Path) -> None:

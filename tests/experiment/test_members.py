@@ -11,9 +11,10 @@ import pytest
 import simphys
 from simphys import plot
 from simphys.autograd import gradcheck, ops
+from simphys.autograd.errors import InputError
 from simphys.diagnose.check.scene import check_scene
 from simphys.diagnose.health import scene_health
-from simphys.experiment.members import stack_members
+from simphys.experiment.members import stack_members, take_members
 from simphys.rollout import BlowUp, rollout
 from simphys.scenefile import ConfigError
 
@@ -110,6 +111,15 @@ def test_the_gradient_is_checked_and_its_health_is_told_of_all_together(tmp_path
     found = scene_health(scene)
     assert found.adjoint["angle"].shape == (13, 2, 3) and found.fault is None
     assert found.loss == pytest.approx(scene.loss(scene.rollout()).item(), rel=1e-12)
+
+
+def test_a_check_of_the_first_members_holds_those_that_channels_see(tmp_path: Path) -> None:
+    np.savetxt(tmp_path / "seen.txt", [[0.1, 0.0], [0.2, 0.0]])
+    seen = {"file": str(tmp_path / "seen.txt"), "channels": [{"column": 1, "field": "angle", "node": [1, 2]}]}
+    scene = row(tmp_path, time={"steps": 7}, observations=seen)
+    assert take_members(scene, 2) is scene
+    with pytest.raises(InputError, match=r"check\.members: .*found 1, and a channel of member 1\. Raise it to 2"):
+        take_members(scene, 1)
 
 
 def test_members_as_one_motion_have_the_gradient_that_they_have_as_a_batch(tmp_path: Path) -> None:
