@@ -91,7 +91,7 @@ def _require_readable(definition: ast.FunctionDef, moving: tuple[str, ...]) -> N
             raise Underivable(definition.lineno, f"d{name} has a meaning here, and would be the tangent of {name}")
     plain = [argument.arg for argument in definition.args.args]
     if definition.args.defaults or len(plain) < len([n for n in ast.walk(definition.args) if isinstance(n, ast.arg)]):
-        raise Underivable(definition.lineno, "parameters have defaults, stars, or names or places only")
+        raise Underivable(definition.lineno, f"{definition.name} has parameters with defaults, stars or slashes")
 
 
 def _compile(text: str, plain: FunctionType, tangent: _Tangent) -> Callable[..., Any]:
@@ -114,6 +114,8 @@ class _Tangent:
         self._body = definition.body
         self._names = {*local_names(definition), *[f"d{name}" for name in moving]}
         self._known = {**captured(plain), **dict.fromkeys(self._names, LOCAL)}
+        if self._known.get("ti", ti) is not ti:
+            raise Underivable(definition.lineno, "ti has a meaning here, and is the compiler's module in a tangent")
         self._tangents = {name: f"d{name}" for name in moving}
         self._functions: dict[Callable[..., Any], str] = {}
         self.name = self._name(f"jvp_{plain.__name__}")
@@ -121,7 +123,7 @@ class _Tangent:
             self._tangents |= {name: self._name(f"d{name}") for name in sorted(found)}
         self._begun = [argument.arg for argument in definition.args.args if argument.arg not in moving]
         for written in find_written(plain, definition):
-            if written.name in self._tangents:
+            if written.name in self._names:
                 raise Underivable(written.call.lineno, f"{ast.unparse(written.call)} may write {written.name}")
         for node in [part for part in ast.walk(definition) if isinstance(part, ast.For | ast.comprehension)]:
             if counters := _names(node.target) & self._tangents.keys():
