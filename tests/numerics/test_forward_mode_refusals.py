@@ -56,7 +56,7 @@ def of_python(x: Any) -> Any:
         ("dx = 2.0\nreturn x * dx", "dx has a meaning here"),
         ("y = x\nreturn y * dx", "dx has a meaning here"),
         ("v = ti.Vector([0.0, 1.0])\nfill(v, x)\nreturn v[0]", r"`fill\(v, x\)` has no rule"),
-        ("v = ti.Vector([0.0, 1.0])\nk = filled(v, x)\nreturn v[0] + k", r"`filled\(v, x\)` may write v"),
+        ("v = ti.Vector([0.0, 1.0])\nk = filled(v, x)\nreturn v[0] + k", r"filled\(v, x\) may write v"),
         ("ti = 2.0\nreturn max(x, ti)", "ti has a meaning here"),
         ("return power(x, 3)", "power calls itself"),
         ("return ti.sin(x=x)", "has no rule"),
