@@ -164,6 +164,8 @@ class _Tangent:
         values = [value] if len(targets) == 1 else _parts(value)
         assignment = f"{ast.unparse(target)} = {ast.unparse(value)}"
         places = [self._place(part) for part in targets]
+        if not all([isinstance(part, ast.Name | ast.Subscript | ast.Attribute) for part in targets]):
+            raise Underivable(target.lineno, f"`{assignment}` has no rule of forward mode")
         assigned = {part.id for part in targets if isinstance(part, ast.Name)}
         if any([_names(part) & assigned for part in targets if not isinstance(part, ast.Name)]):
             raise Underivable(target.lineno, f"`{assignment}` assigns an index and what it picks")

@@ -187,7 +187,10 @@ class Expressions:
     def _built_in(self, call: ast.Call, name: str) -> str | None:
         arguments = call.args
         if name in _LISTS and arguments:
-            return _map(f"ti.{name}({{}})", self._list(arguments[0]))
+            d = _map(f"ti.{name}({{}})", self._list(arguments[0]))
+            if d and any([self._is_whole(kind) for kind in (*arguments[1:], *[each.value for each in call.keywords])]):
+                self._refuse(call, "a list of whole numbers that move")
+            return d
         if name == "cast":
             return self._cast(arguments[0], arguments[1])
         if name == "select":
@@ -249,9 +252,14 @@ class Expressions:
         self._refuse(call, f"the method {name}")
 
     def _cast(self, value: ast.expr, to: ast.expr) -> str | None:
-        """Tangent of a number of another type: a whole one stands still."""
-        whole = resolve(to, self._known) in (int, bool, *ti.types.primitive_types.integer_types)
-        return None if whole else self.tangent(value)
+        """Tangent of a number that gets another type: a whole one stands still."""
+        return None if self._is_whole(to) else self.tangent(value)
+
+    def _is_whole(self, kind: ast.expr) -> bool:
+        found, kinds = resolve(kind, self._known), ti.types.primitive_types
+        if found not in (int, bool, float, *kinds.integer_types, *kinds.real_types):
+            self._refuse(kind, f"the type {ast.unparse(kind)}")
+        return found in (int, bool, *kinds.integer_types)
 
     def _list(self, value: ast.expr) -> str | None:
         """Tangent of a list of numbers, or of rows of these."""

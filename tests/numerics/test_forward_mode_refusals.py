@@ -39,6 +39,12 @@ def power(x, n: ti.template()):
     return x * power(x, n - 1) if ti.static(n > 0) else 1.0
 
 
+@ti.func
+@no_type_check
+def power_of(x):
+    return x, x * x
+
+
 def of_python(x: Any) -> Any:
     return x
 
@@ -60,6 +66,9 @@ def of_python(x: Any) -> Any:
         ("ti = 2.0\nreturn max(x, ti)", "ti has a meaning here"),
         ("return power(x, 3)", "power calls itself"),
         ("return ti.sin(x=x)", "has no rule"),
+        ("return ti.Vector([x, x], dt=ti.i32)[0]", "a list of whole numbers"),
+        ("k = ti.i32\nreturn ti.cast(x, k)", "the type k"),
+        ("y, *z = power_of(x)\nreturn y", "has no rule"),
         ("y = 0.0\nif (t := x) > 0: y = t\nreturn y", "has no rule"),
         ("y = x\nreturn y + ti.Vector([y for y in range(3)])[2]", "y is counted"),
         ("v, k = ti.Vector([x, x]), 0\nk, v[k] = 1, 2 * x\nreturn v[0]", "assigns an index"),
