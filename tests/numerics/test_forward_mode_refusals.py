@@ -1,7 +1,5 @@
 """What forward mode does not read is refused, with its place and the reason."""
 
-from __future__ import annotations
-
 import inspect
 from textwrap import indent
 from typing import Any, no_type_check
