@@ -149,8 +149,7 @@ class Element:
         try:
             return _read_rule(derive(plain, self.varying or ())), ""
         except Underivable as error:
-            code = plain.__code__
-            return None, f"{code.co_filename}:{code.co_firstlineno + error.line - 1}: {error.reason}"
+            return None, f"{error.place}: {error.reason}"
 
     def list_outside(self) -> list[Outside]:
         """List the names that its rules capture."""

@@ -25,7 +25,7 @@ from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
 
-from .forward_rules import SPREAD, Expressions, Underivable
+from .forward_rules import SPREAD, Expressions, Underivable, or_zero
 from .names import LOCAL, captured, local_names
 from .writes import find_written
 
@@ -78,28 +78,42 @@ def list_derived(function: Any) -> list[str]:
 def _derive(plain: FunctionType, moving: tuple[str, ...]) -> Callable[..., Any]:
     definition = ast.parse(textwrap.dedent(inspect.getsource(plain))).body[0]
     assert isinstance(definition, ast.FunctionDef)
+    try:
+        _require_readable(definition, moving)
+        made = _Tangent(plain, definition, moving)
+        lines = made.push_all()
+    except Underivable as error:
+        code = plain.__code__
+        error.place = error.place or f"{code.co_filename}:{code.co_firstlineno + error.line - 1}"
+        raise
+    except RecursionError:
+        raise Underivable(definition.lineno, f"{plain.__name__} calls itself") from None
+    taken = [ast.unparse(argument) for argument in definition.args.args]
+    head = f"def {made.name}({', '.join([*taken, *[f'd{name}' for name in moving]])}):"
+    tree = ast.parse("\n".join([head, *_indent(lines)]))
+    _prune(tree.body[0])  # type: ignore[arg-type]
+    return _compile(ast.unparse(tree) + "\n", plain, made)
+
+
+def _require_readable(definition: ast.FunctionDef, moving: tuple[str, ...]) -> None:
+    """Raise Underivable for names and parameters that the tangent cannot have."""
     used = {getattr(node, "id", getattr(node, "arg", "")) for node in ast.walk(definition)}
     for name in moving:
         if f"d{name}" in used:
             raise Underivable(definition.lineno, f"d{name} has a meaning here, and would be the tangent of {name}")
-    if definition.args.defaults or definition.args.vararg or definition.args.kwonlyargs or definition.args.kwarg:
-        raise Underivable(definition.lineno, "parameters have defaults, or names only")
-    made = _Tangent(plain, definition, moving)
-    taken = [ast.unparse(argument) for argument in definition.args.args]
-    head = f"def jvp_{plain.__name__}({', '.join([*taken, *[f'd{name}' for name in moving]])}):"
-    tree = ast.parse("\n".join([head, *_indent(made.push_all(definition.body))]))
-    _prune(tree.body[0])  # type: ignore[arg-type]
-    return _compile(ast.unparse(tree) + "\n", plain, made.space)
+    plain = [argument.arg for argument in definition.args.args]
+    if definition.args.defaults or len(plain) < len([n for n in ast.walk(definition.args) if isinstance(n, ast.arg)]):
+        raise Underivable(definition.lineno, f"{definition.name} has parameters with defaults, stars or slashes")
 
 
-def _compile(text: str, plain: FunctionType, space: dict[str, Any]) -> Callable[..., Any]:
+def _compile(text: str, plain: FunctionType, tangent: _Tangent) -> Callable[..., Any]:
     file = f"{_FILE} {plain.__name__}, {next(_numbers)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     code = compile(text, file, "exec", dont_inherit=True)
-    own = {name: value for name, value in space.items() if name in text}
+    own = {name: value for name, value in tangent.space.items() if name in text}
     own["__name__"] = plain.__module__
     exec(code, own)
-    made: Callable[..., Any] = own[f"jvp_{plain.__name__}"]
+    made: Callable[..., Any] = own[tangent.name]
     return made
 
 
@@ -109,18 +123,30 @@ class _Tangent:
     def __init__(self, plain: FunctionType, definition: ast.FunctionDef, moving: tuple[str, ...]) -> None:
         self.space = {**captured(plain), "ti": ti, SPREAD: spread}
         """What the names of its text stand for."""
+        self._body = definition.body
         self._names = {*local_names(definition), *[f"d{name}" for name in moving]}
         self._known = {**captured(plain), **dict.fromkeys(self._names, LOCAL)}
+        if self._known.get("ti", ti) is not ti:
+            raise Underivable(definition.lineno, "ti has a meaning here, and is the compiler's module in a tangent")
         self._tangents = {name: f"d{name}" for name in moving}
         self._functions: dict[Callable[..., Any], str] = {}
-        while found := self._find_moved(definition.body) - self._tangents.keys():
+        self.name = self._name(f"jvp_{plain.__name__}")
+        while found := self._find_moved() - self._tangents.keys():
             self._tangents |= {name: self._name(f"d{name}") for name in sorted(found)}
+        self._begun = [argument.arg for argument in definition.args.args if argument.arg not in moving]
         for written in find_written(plain, definition):
-            if written.name in self._tangents:
+            if written.name in self._names:
                 raise Underivable(written.call.lineno, f"{ast.unparse(written.call)} may write {written.name}")
+        for node in [part for part in ast.walk(definition) if isinstance(part, ast.For | ast.comprehension)]:
+            if counters := _names(node.target) & self._tangents.keys():
+                raise Underivable(node.target.lineno, f"{min(counters)} is counted, and is a variable that moves, too")
 
-    def push_all(self, body: Sequence[ast.stmt]) -> list[str]:
-        """Lines of statements, each after that of its tangent."""
+    def push_all(self) -> list[str]:
+        """Lines of the function, each after that of its tangent."""
+        moved = [name for name in self._begun if name in self._tangents]
+        return [*[f"{self._tangents[name]} = 0.0 * {name}" for name in moved], *self._push_body(self._body)]
+
+    def _push_body(self, body: Sequence[ast.stmt]) -> list[str]:
         return [line for node in body for line in self._push(node)] or ["pass"]
 
     def _push(self, node: ast.stmt) -> list[str]:
@@ -132,14 +158,14 @@ class _Tangent:
             case ast.AugAssign(target=target, op=op, value=value):
                 return self._assign(target, ast.copy_location(ast.BinOp(_read(target), op, value), node))
             case ast.If(test=test, body=body, orelse=orelse):
-                lines = [f"if {ast.unparse(test)}:", *_indent(self.push_all(body))]
-                return [*lines, "else:", *_indent(self.push_all(orelse))] if orelse else lines
+                lines = [f"if {ast.unparse(test)}:", *_indent(self._push_body(body))]
+                return [*lines, "else:", *_indent(self._push_body(orelse))] if orelse else lines
             case ast.For(target=target, iter=each, body=body, orelse=[]) if not self._moves(each):
-                return [f"for {ast.unparse(target)} in {ast.unparse(each)}:", *_indent(self.push_all(body))]
+                return [f"for {ast.unparse(target)} in {ast.unparse(each)}:", *_indent(self._push_body(body))]
             case ast.Return(value=value) if value is not None:
                 made, results = self._expressions(), _parts(value)
                 found = [made.tangent(result) for result in results]
-                return [*_held(made), f"return {', '.join(map(_or_zero, found, results))}"]
+                return [*_held(made), f"return {', '.join(map(or_zero, found, results))}"]
             case ast.Break() | ast.Continue() | ast.Pass():
                 return [ast.unparse(node)]
         raise Underivable(node.lineno, f"`{ast.unparse(node).splitlines()[0]}` has no rule of forward mode")
@@ -150,13 +176,18 @@ class _Tangent:
         values = [value] if len(targets) == 1 else _parts(value)
         assignment = f"{ast.unparse(target)} = {ast.unparse(value)}"
         places = [self._place(part) for part in targets]
+        if not all([isinstance(part, ast.Name | ast.Subscript | ast.Attribute) for part in targets]):
+            raise Underivable(target.lineno, f"`{assignment}` has no rule of forward mode")
+        assigned = {part.id for part in targets if isinstance(part, ast.Name)}
+        if any([_names(part) & assigned for part in targets if not isinstance(part, ast.Name)]):
+            raise Underivable(target.lineno, f"`{assignment}` assigns an index and what it picks")
         if len(values) < len(targets):  # the results of a call
             moved = made.tangent(value)
             if moved is None:
                 zeros = [f"{p} = 0.0 * {ast.unparse(t)}" for p, t in zip(places, targets, strict=True) if p]
                 return [assignment, *zeros]
-            return [*_held(made), f"{', '.join([place or '_' for place in places])} = {moved}", assignment]
-        found = [(place, _or_zero(made.tangent(v), v)) for place, v in zip(places, values, strict=True) if place]
+            return [*_held(made), f"{', '.join(filter(None, places))} = {moved}", assignment]
+        found = [(place, or_zero(made.tangent(v), v)) for place, v in zip(places, values, strict=True) if place]
         if not found:
             return [assignment]
         left, right = (", ".join(column) for column in zip(*found, strict=True))
@@ -185,7 +216,8 @@ class _Tangent:
             raise Underivable(call.lineno, f"{ast.unparse(call.func)} stands for nothing")
         plain = inspect.unwrap(called)
         if plain is called or not isinstance(plain, FunctionType):
-            raise Underivable(call.lineno, f"{ast.unparse(call.func)} is no function that the compiler reads")
+            remedy = ": decorate it by @ti.func" if isinstance(plain, FunctionType) else ""
+            raise Underivable(call.lineno, f"{ast.unparse(call.func)} is no function that the compiler reads{remedy}")
         parameters = list(inspect.signature(plain).parameters)
         moving = [name for name, d in zip(parameters, tangents, strict=False) if d]
         name = self._name_function(f"jvp_{plain.__name__}", derive(plain, moving))
@@ -194,11 +226,11 @@ class _Tangent:
     def _call_by_hand(self, made: Expressions, call: ast.Call, element: Any, tangents: list[str | None]) -> str:
         rule, known = element.by_hand, element.results_read(element.by_hand)
         wanted = [name[1:] for name in rule.parameters[len(element.inputs) + len(known) :]]
-        given = dict(zip(element.inputs, map(_or_zero, tangents, call.args), strict=True))
+        given = dict(zip(element.inputs, map(or_zero, tangents, call.args), strict=True))
         for name, d in zip(element.inputs, tangents, strict=True):
             if d and name not in wanted:
                 raise Underivable(call.lineno, f"{rule.name} takes no tangent of {name}, which moves here")
-        results = [made.name_held(ast.unparse(call), len(known))] if known else []
+        results = [made.hold_results(call, len(known))] if known else []
         name = self._name_function(rule.name, inspect.unwrap(rule.func))
         arguments = [*map(ast.unparse, call.args), *results, *[given[name] for name in wanted]]
         return f"{name}({', '.join(arguments)})"
@@ -210,10 +242,12 @@ class _Tangent:
             self.space[self._functions[plain]] = ti.func(plain)
         return self._functions[plain]
 
-    def _find_moved(self, body: Sequence[ast.stmt]) -> set[str]:
+    def _find_moved(self) -> set[str]:
         """Find the variables that statements assign what moves to."""
         found = set()
-        for node in [part for statement in body for part in ast.walk(statement)]:
+        for node in [part for statement in self._body for part in ast.walk(statement)]:
+            if isinstance(node, ast.NamedExpr):
+                raise Underivable(node.lineno, f"{ast.unparse(node)} has no rule of forward mode")
             if isinstance(node, ast.Assign | ast.AugAssign):
                 targets = _parts(node.targets[0] if isinstance(node, ast.Assign) else node.target)
                 values = _parts(node.value) if len(targets) > 1 else [node.value]
@@ -269,10 +303,6 @@ def _variants(name: str) -> Iterator[str]:
     if name == "_0":
         return (f"_{number}" for number in itertools.count())
     return (name + "_" * number for number in itertools.count())
-
-
-def _or_zero(tangent: str | None, value: ast.expr) -> str:
-    return tangent or f"0.0 * ({ast.unparse(value)})"
 
 
 def _parts(value: ast.expr) -> list[ast.expr]:

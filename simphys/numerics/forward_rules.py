@@ -8,7 +8,8 @@ from typing import Any, NoReturn, TypeVar
 
 from simphys.autograd.kernels.runtime import ti
 
-from .names import LOCAL, resolve
+from .calls import by_position, is_outside, name_built_in
+from .names import resolve
 
 SPREAD = "_as_sum_with"
 """Name of `forward_mode.spread` in the text of a tangent."""
@@ -28,12 +29,13 @@ _SLOPES = {
 """Derivative of each function of one number. That of the absolute value is 0 at 0."""
 _FLAT = ("ceil", "floor", "round", "static")
 """Functions whose derivative is zero, or is not asked for: what is static is no number of the motion."""
-_OF_PYTHON = (abs, max, min, pow, round)
-"""Functions of Python that the compiler takes for its own."""
+_LISTS = ("Vector", "Matrix")
 _BILINEAR = ("dot", "cross", "outer_product")
 _LINEAR_MAPS = ("transpose", "sum", "trace")
 _SIZES = ("n", "m")
 """Attributes of vectors and matrices that are no numbers of the motion."""
+_PARTS = frozenset("xyzw")
+"""Letters of attributes that are entries of a vector."""
 
 
 class Underivable(Exception):
@@ -42,6 +44,8 @@ class Underivable(Exception):
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(reason)
         self.line, self.reason = line, reason
+        self.place = ""
+        """File and line, once the function is known."""
 
 
 Found = TypeVar("Found")
@@ -66,10 +70,12 @@ class Expressions:
         match value:
             case ast.Name(id=name):
                 return self._tangents.get(name)
-            case ast.Constant() | ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+            case (
+                ast.Constant() | ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()) | ast.BinOp(op=ast.FloorDiv())
+            ):
                 return None
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return _map("-({})", self.tangent(operand))
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd() as op, operand=operand):
+                return _map("-({})" if isinstance(op, ast.USub) else "{}", self.tangent(operand))
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
                 return self._sum(left, "+" if isinstance(op, ast.Add) else "-", right)
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
@@ -77,15 +83,17 @@ class Expressions:
             case ast.BinOp(left=left, op=ast.MatMult(), right=right):
                 return self._product("({} @ {})", left, right)
             case ast.BinOp(left=left, op=ast.Div(), right=right):
-                return self._quotient(left, right, value)
+                return self._quotient(left, right)
             case ast.BinOp(left=left, op=ast.Mod(), right=right) if self.tangent(right) is None:
                 return self.tangent(left)
             case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
                 return self._power(base, exponent)
             case ast.Subscript(value=vector, slice=index):
-                return _map(f"{{}}[{ast.unparse(index)}]", self.tangent(vector))
+                return _map(f"{{}}{ast.unparse(ast.Subscript(ast.Name(''), index))}", self.tangent(vector))
             case ast.Attribute(attr=name) if name in _SIZES:
                 return None
+            case ast.Attribute(value=vector, attr=name) if _PARTS.issuperset(name):
+                return _map(f"{{}}.{name}", self.tangent(vector))
             case ast.IfExp(test=test, body=first, orelse=second):
                 return self._either(f"({{}} if {ast.unparse(test)} else {{}})", first, second)
             case ast.Call():
@@ -98,10 +106,18 @@ class Expressions:
         text = ast.unparse(value)
         if isinstance(value, ast.Name | ast.Constant | ast.Subscript | ast.Attribute) or not self._may_hold:
             return f"({text})"
-        return self.name_held(text)
+        return self._name_held(text)
 
-    def name_held(self, text: str, count: int = 1) -> str:
-        """Names of the variables that hold the values of an expression."""
+    def hold_results(self, call: ast.Call, count: int) -> str:
+        """Text of the results of a call that are read again, in order: names that hold them, where they can be held."""
+        text = ast.unparse(call)
+        if self._may_hold:
+            return self._name_held(text, count)
+        if count > 1:
+            self._refuse(call, f"{text} with several results, within a choice or a list,")
+        return text
+
+    def _name_held(self, text: str, count: int = 1) -> str:
         if text not in self.held:
             self.held[text] = ", ".join([self._fresh() for _ in range(count)])
         return self.held[text]
@@ -121,12 +137,13 @@ class Expressions:
         terms += [form.format(self.hold(left), second)] if second else []
         return f"({' + '.join(terms)})" if terms else None
 
-    def _quotient(self, left: ast.expr, right: ast.expr, value: ast.expr) -> str | None:
+    def _quotient(self, left: ast.expr, right: ast.expr) -> str | None:
         first, second = self.tangent(left), self.tangent(right)
         if second is None:
             return _map(f"({{}} / {self.hold(right)})", first)
-        lost = f"{self.hold(value)} * {second}"
-        return f"(({first} - {lost}) / {self.hold(right)})" if first else f"(-({lost}) / {self.hold(right)})"
+        inverse = self.hold(ast.copy_location(ast.BinOp(ast.Constant(1.0), ast.Div(), right), right))
+        lost = f"{self.hold(left)} * {inverse} * {second}"  # one division for value and tangent
+        return f"(({first} - {lost}) * {inverse})" if first else f"(-({lost}) * {inverse})"
 
     def _power(self, base: ast.expr, exponent: ast.expr) -> str | None:
         if self.tangent(exponent):
@@ -142,7 +159,7 @@ class Expressions:
         d, e = self._unheld(lambda: (self.tangent(first), self.tangent(second)))
         if d is None and e is None:
             return None
-        return form.format(d or f"(0.0 * {ast.unparse(first)})", e or f"(0.0 * {ast.unparse(second)})")
+        return form.format(or_zero(d, first), or_zero(e, second))
 
     def _unheld(self, find: Callable[[], Found]) -> Found:
         """Find tangents of what cannot be computed ahead."""
@@ -152,27 +169,31 @@ class Expressions:
         return found
 
     def _call(self, call: ast.Call) -> str | None:
-        owner = getattr(call.func, "value", None)
-        if isinstance(call.func, ast.Attribute) and not _is_outside(call.func.value, self._known):
+        called = resolve(call.func, self._known)
+        if isinstance(call.func, ast.Attribute) and not is_outside(call.func.value, self._known):
             return self._method(call, call.func.value, call.func.attr)
-        if owner is not None and resolve(owner, self._known) is ti:
-            return self._built_in(call, call.func.attr)  # type: ignore[attr-defined]
-        if call.keywords or any([isinstance(argument, ast.Starred) for argument in call.args]):
+        name = name_built_in(called)
+        if call.keywords and name is None:
+            call = by_position(call, called)
+        if any([isinstance(argument, ast.Starred) for argument in call.args]) or (call.keywords and name not in _LISTS):
             self._require_still(call, [*call.args, *call.keywords])
             return None
-        called, tangents = resolve(call.func, self._known), [self.tangent(argument) for argument in call.args]
+        if name is not None:
+            return self._built_in(call, name)
+        tangents = [self.tangent(argument) for argument in call.args]
         if not any(tangents) or called in (int, bool):
             return None
-        if called is float:
-            return tangents[0]
-        if called in _OF_PYTHON:
-            return self._built_in(call, called.__name__)
-        return self._push(self, call, called, tangents)
+        return tangents[0] if called is float else self._push(self, call, called, tangents)
 
     def _built_in(self, call: ast.Call, name: str) -> str | None:
         arguments = call.args
-        if name in ("Vector", "Matrix"):
-            return _map(f"ti.{name}({{}})", self._list(arguments[0]))
+        if name in _LISTS and arguments:
+            d = _map(f"ti.{name}({{}})", self._list(arguments[0]))
+            if d and any([self._is_whole(kind) for kind in (*arguments[1:], *[each.value for each in call.keywords])]):
+                self._refuse(call, "a list of whole numbers that move")
+            return d
+        if name == "cast":
+            return self._cast(arguments[0], arguments[1])
         if name == "select":
             return self._either(f"ti.select({ast.unparse(arguments[0])}, {{}}, {{}})", *arguments[1:])
         if name == "static":
@@ -186,8 +207,10 @@ class Expressions:
             return f"({_SLOPES[name].format(x=self.hold(arguments[0]))} * {tangents[0]})"
         if name == "pow":
             return self._power(*arguments)
-        if name in ("max", "min") and len(arguments) == 2:
-            return self._extreme(">" if name == "max" else "<", *arguments)
+        if name in ("max", "min"):
+            *others, last = arguments
+            first = ast.copy_location(ast.Call(call.func, others, []), call) if len(others) > 1 else others[0]
+            return self._extreme(">" if name == "max" else "<", first, last)
         if name == "atan2":
             y, x = map(self.hold, arguments)
             terms = [f"{x} * {tangents[0]}"] if tangents[0] else []
@@ -202,40 +225,60 @@ class Expressions:
         return self._either(f"ti.select({self.hold(first)} {sign} {self.hold(second)}, {{}}, {{}})", first, second)
 
     def _method(self, call: ast.Call, vector: ast.expr, name: str) -> str | None:
-        d = self.tangent(vector)
         if name in _BILINEAR and len(call.args) == 1:
             return self._product(f"{{}}.{name}({{}})", vector, call.args[0])
-        if d is None:
-            self._require_still(call, call.args)
+        if name == "cast" and len(call.args) == 1:
+            return self._cast(vector, call.args[0])
+        d = self.tangent(vector)
+        given = [*call.args, *call.keywords]
+        if d is None or (given and name != "norm"):
+            self._require_still(call, [vector, *given])
             return None
         v = self.hold(vector)
         if name in _LINEAR_MAPS:
             return f"{d}.{name}()"
         if name == "norm_sqr":
-            return f"(2 * {v}.dot({d}))"
+            return f"(2 * ({v} * {d}).sum())"
         if name == "normalized":
             unit = f"{v}.normalized()"
             return f"(({d} - {unit} * {unit}.dot({d})) / {v}.norm())"
         if name == "norm":  # its derivative is 0 at 0
-            return f"({v}.dot({d}) / ti.select({v}.norm() > 0, {v}.norm(), 1.0))"
+            self._require_still(call, given)
+            length = f"{v}.norm({', '.join(map(ast.unparse, given))})"
+            return f"(({v} * {d}).sum() / ti.select({length} > 0, {length}, 1.0))"
         if name == "inverse":
             return f"(-({v}.inverse() @ {d} @ {v}.inverse()))"
+        if name == "determinant":
+            return f"({v}.determinant() * ({v}.inverse() @ {d}).trace())"
         self._refuse(call, f"the method {name}")
+
+    def _cast(self, value: ast.expr, to: ast.expr) -> str | None:
+        """Tangent of a number that gets another type: a whole one stands still."""
+        return None if self._is_whole(to) else self.tangent(value)
+
+    def _is_whole(self, kind: ast.expr) -> bool:
+        found, kinds = resolve(kind, self._known), ti.types.primitive_types
+        if found not in (int, bool, float, *kinds.integer_types, *kinds.real_types):
+            self._refuse(kind, f"the type {ast.unparse(kind)}")
+        return found in (int, bool, *kinds.integer_types)
 
     def _list(self, value: ast.expr) -> str | None:
         """Tangent of a list of numbers, or of rows of these."""
         if isinstance(value, ast.ListComp):
             self._require_still(value, [part for each in value.generators for part in (each.iter, *each.ifs)])
             rest = ast.unparse(value)[len(ast.unparse(value.elt)) + 1 :]
-            return self._unheld(lambda: _map(f"[{{}}{rest}", self.tangent(value.elt)))
+            return self._unheld(lambda: _map(f"[{{}}{rest}", self._entry(value.elt)))
         if not isinstance(value, ast.List):
             self._require_still(value, [value])
             return None
-        found = [self._list(part) if isinstance(part, ast.List) else self.tangent(part) for part in value.elts]
+        found = [self._entry(part) for part in value.elts]
         if not any(found):
             return None
         zeros = [_zeros(part) for part in value.elts]
         return f"[{', '.join([d or zero for d, zero in zip(found, zeros, strict=True)])}]"
+
+    def _entry(self, value: ast.expr) -> str | None:
+        return self._list(value) if isinstance(value, ast.List | ast.ListComp) else self.tangent(value)
 
     def _require_still(self, value: ast.expr, parts: Iterable[ast.AST]) -> None:
         """Raise Underivable if a part of an expression moves."""
@@ -258,12 +301,15 @@ def _map(form: str, tangent: str | None) -> str | None:
     return None if tangent is None else form.format(tangent)
 
 
+def or_zero(tangent: str | None, value: ast.expr) -> str:
+    """Text of the tangent of a value that may stand still."""
+    return tangent or f"(0.0 * ({ast.unparse(value)}))"
+
+
 def _zeros(value: ast.expr) -> str:
-    return f"[{', '.join([_zeros(part) for part in value.elts])}]" if isinstance(value, ast.List) else "0.0"
-
-
-def _is_outside(owner: ast.expr, known: Mapping[str, Any]) -> bool:
-    """True for a name, or an attribute of one, that is no variable of the function: a module, say."""
-    while isinstance(owner, ast.Attribute):
-        owner = owner.value
-    return isinstance(owner, ast.Name) and known.get(owner.id, LOCAL) is not LOCAL
+    """Text of the tangent of an entry of a list that stands still."""
+    if isinstance(value, ast.List):
+        return f"[{', '.join([_zeros(part) for part in value.elts])}]"
+    if isinstance(value, ast.ListComp):
+        return f"[{_zeros(value.elt)}{ast.unparse(value)[len(ast.unparse(value.elt)) + 1 :]}"
+    return "0.0"

@@ -56,6 +56,8 @@ def _is_local(value: ast.expr, names: Mapping[str, Any]) -> bool:
 
 
 def _is_reference(annotation: Any) -> bool:
+    if isinstance(annotation, str):  # of a module with postponed annotations
+        return "template" in annotation
     return annotation is ti.template or isinstance(annotation, ti.template)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import linecache
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, no_type_check
@@ -67,3 +68,11 @@ def _kernels(pack: Pack, inputs: int, outputs: int) -> SimpleNamespace:
     adjoint.__annotations__ = {"x": xs, "n": ti.i32, "g": ys, "adj_x": xs}
     tangent.__annotations__ = {"x": xs, "n": ti.i32, "dx": xs, "dy": ys}
     return SimpleNamespace(forward=kernel(forward), adjoint=kernel(adjoint), tangent=kernel(tangent))
+
+
+def define(text: str, **names: Any) -> Any:
+    """Define the function `formula` that this source text defines, which sees these names."""
+    file = f"<formula {hash(text)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(compile(text, file, "exec"), names)
+    return names["formula"]
