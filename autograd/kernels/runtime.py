@@ -55,6 +55,9 @@ _FOLDER = cache_folder.find(compiler, ti)
 _OPTIONS: dict[str, Any] = {
     "offline_cache_max_size_of_files": cache_folder.BYTES,
     "offline_cache_file_path": _FOLDER,
+    # This pass loses a vector that is assigned anew after a branch, if all of its entries were read before: in
+    # `if v[0] < v[1]: x = 5.0`, `v = x * v`. LLVM does the same work, and kernels compile in less time without it.
+    "cfg_optimization": False,
 }
 if compiler == "taichi":
     # Its optimization of arrays in serial loops loses stores (https://github.com/taichi-dev/taichi/issues/8576).

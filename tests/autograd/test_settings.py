@@ -467,6 +467,7 @@ def test_a_switch_to_a_gpu_and_back() -> None:
     np.testing.assert_array_equal(x.grad.data, np.full(2, 0.4))
 
 
+ASSIGNED_ANEW = __file__.replace("test_settings", "test_vectors_assigned_anew")
 RESTARTING = [
     f"{__file__}::{name}" for name, test in globals().items() if restarts.mark in getattr(test, "pytestmark", [])
 ]
@@ -475,7 +476,8 @@ RESTARTING = [
 @pytest.mark.skipif(OWN_PROCESS in os.environ, reason="this is that process")
 @pytest.mark.timeout(1800)  # it is all the tests of this file
 @pytest.mark.parametrize(
-    ("compiler", "tests"), [(runtime.compiler, RESTARTING), pytest.param(OTHER, [__file__], marks=needs_other)]
+    ("compiler", "tests"),
+    [(runtime.compiler, RESTARTING), pytest.param(OTHER, [__file__, ASSIGNED_ANEW], marks=needs_other)],
 )
 def test_what_starts_the_compiler_again_holds_and_all_of_this_under_the_other_one(
     compiler: str, tests: list[str]

@@ -1,0 +1,77 @@
+"""A vector that is assigned anew after a branch has its new value: one pass of both compilers loses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, no_type_check
+
+import numpy as np
+import pytest
+
+from simphys.autograd import kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.in_python import in_python
+
+
+@no_type_check
+def by_a_branch(a, b, k):
+    v, x = ti.Vector([a, b]), k
+    if v[0] < v[1]:
+        x = 5.0
+    v = x * v
+    return v[0] * 100 + v[1]
+
+
+@no_type_check
+def by_a_choice(a, b, k):
+    v = ti.Vector([a, b])
+    x = 5.0 if v[0] < v[1] else k
+    v = x * v
+    return v[0] * 100 + v[1]
+
+
+@no_type_check
+def in_place(a, b, k):
+    v, x = ti.Vector([a, b]), k
+    t = v[0] - v[1]
+    if t < 0:
+        x = 5.0
+    v *= x
+    return v[0] * 100 + v[1]
+
+
+@no_type_check
+def of_its_length(a, b, k):
+    v, x = ti.Vector([a, b, 0.0]), k
+    if v[0] < v[1] + v[2]:
+        x = 5.0
+    v = v / v.norm() * x
+    return v[0] * 100 + v[1] + v[2]
+
+
+@no_type_check
+def of_a_matrix(a, b, k):
+    M = ti.Matrix([[k, a], [b, k]])
+    x = k if M[0, 1] < M[1, 0] else 2.0
+    M = x * ti.Matrix([[0.0, -1.0], [1.0, 0.0]])
+    return k * x if M[0, 1] < M[1, 0] else k
+
+
+FUNCTIONS = [by_a_branch, by_a_choice, in_place, of_its_length, of_a_matrix]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_it_has_its_new_value(function: Callable[..., Any]) -> None:
+    numbers, real = (1.0, 0.5, 0.9), runtime.real()
+    called, expected = ti.func(function), in_python(ti.func(function))(*numbers)
+
+    @no_type_check
+    def compute(x, y):
+        for i in range(1):
+            y[i] = called(x[0], x[1], x[2])
+
+    array = ti.types.ndarray(dtype=real, ndim=1)
+    compute.__annotations__ = {"x": array, "y": array}
+    found = np.zeros(1, runtime.real_dtype())
+    kernel(compute)(np.array(numbers, runtime.real_dtype()), found)
+    assert found[0] == pytest.approx(expected, rel=1e-6)
