@@ -41,7 +41,7 @@ from .compiler import COMPILERS, VARIABLE, chosen, installed, load
 from .counters import counters as counters
 from .front_end import hasten, live_arrays
 from .settings import ARCHS as ARCHS
-from .settings import GPUS, Settings, is_arithmetic_fast, require_known
+from .settings import BY_SHADERS, GPUS, Settings, is_arithmetic_fast, require_known
 from .threads import Threads, count_threads
 from .vulkan import software_driver
 
@@ -55,9 +55,6 @@ _FOLDER = cache_folder.find(compiler, ti)
 _OPTIONS: dict[str, Any] = {
     "offline_cache_max_size_of_files": cache_folder.BYTES,
     "offline_cache_file_path": _FOLDER,
-    # This pass loses a vector that is assigned anew after a branch, if all of its entries were read before: in
-    # `if v[0] < v[1]: x = 5.0`, `v = x * v`. LLVM does the same work, and kernels compile in less time without it.
-    "cfg_optimization": False,
 }
 if compiler == "taichi":
     # Its optimization of arrays in serial loops loses stores (https://github.com/taichi-dev/taichi/issues/8576).
@@ -316,6 +313,10 @@ def _start_program(wanted: Settings) -> None:
             cpu_max_num_threads=wanted.threads,
             fast_math=is_arithmetic_fast(wanted),
             log_level=ti.ERROR,
+            # This pass loses a vector that is assigned anew after a branch, if all of its entries were read before: in
+            # `if v[0] < v[1]: x = 5.0`, `v = x * v`. LLVM does the same work, and kernels compile in less time without
+            # it. Shaders need it; numerics/assigned_anew.py refuses such functions there.
+            cfg_optimization=wanted.arch in BY_SHADERS,
             **_OPTIONS,
         )
     started = str(ti.lang.impl.current_cfg().arch).rsplit(".", 1)[-1]

@@ -8,6 +8,8 @@ from ..errors import InputError
 
 ARCHS = ("cpu", "cuda", "vulkan", "metal")
 GPUS = ("cuda", "metal", "vulkan")
+BY_SHADERS = ("vulkan", "metal")
+"""Archs whose kernels are shaders, and no code of LLVM."""
 """Those of GPUs, in the order in which "gpu" prefers them."""
 
 
@@ -35,7 +37,7 @@ def require_known(wanted: Settings) -> None:
         raise InputError("runtime.init", f"arch is one of {(*ARCHS, 'gpu')}", wanted.arch, "Choose one of these.")
     if wanted.precision not in ("f32", "f64"):
         raise InputError("runtime.init", "precision is f32 or f64", wanted.precision, "Choose one of these.")
-    if wanted.precision == "f64" and wanted.arch in ("vulkan", "metal"):
+    if wanted.precision == "f64" and wanted.arch in BY_SHADERS:
         raise InputError(
             "runtime.init",
             f"arch={wanted.arch} computes in f32 only",

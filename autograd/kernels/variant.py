@@ -44,10 +44,10 @@ def compiling(*, reduced: bool, wide: bool, exact: bool = False, block: bool = F
     With `block`, a loop reads memory again in each round, as other threads may have written there.
     """
     config = ti.lang.impl.current_cfg()
-    names = "advanced_optimization", "real_matrix_scalarize", "fast_math", _CACHES
+    names = "advanced_optimization", "cfg_optimization", "real_matrix_scalarize", "fast_math", _CACHES
     saved = {name: getattr(config, name) for name in names}
     if reduced:
-        config.advanced_optimization = False
+        config.advanced_optimization = config.cfg_optimization = False
     if wide:
         config.real_matrix_scalarize = False
     if exact:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from collections.abc import Callable
 from typing import Any, no_type_check
 
 import numpy as np
 import pytest
 
-from simphys.autograd import kernel, runtime
+from simphys.autograd import InputError, kernel, runtime, tensor
 from simphys.autograd.kernels.runtime import ti
+from simphys.autograd.kernels.settings import BY_SHADERS
+from simphys.numerics.assigned_anew import find_assigned_anew
 from simphys.numerics.in_python import in_python
+from simphys.substep import element, per_element
 
 
 @no_type_check
@@ -57,7 +62,57 @@ def of_a_matrix(a, b, k):
     return k * x if M[0, 1] < M[1, 0] else k
 
 
+@no_type_check
+def by_parts(v, k):
+    x = 2 * v
+    if v[0] < k:
+        x = v
+    y = v + x
+    v[0] = 1.0
+    return y + v
+
+
 FUNCTIONS = [by_a_branch, by_a_choice, in_place, of_its_length, of_a_matrix]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_shaders_refuse_it(function: Callable[..., Any]) -> None:
+    """There the pass cannot be left out."""
+    assert find_assigned_anew(_read(function)) in ("v", "M")
+
+
+def test_shaders_take_others() -> None:
+    assert find_assigned_anew(_read(by_parts)) is None
+
+
+@pytest.mark.gpu
+def test_a_sub_step_on_a_device_says_so() -> None:
+    @element
+    def slow_down(v, k):
+        if v[0] < v[1]:
+            k = 0.5 * k
+        v = k * v
+        return v
+
+    @slow_down.adjoint
+    def adj_slow_down(v, k, g):
+        return k * g, v.dot(g)
+
+    declared = per_element(slow_down, over="bodies", own={"v": "velocity", "k": "factor"})
+    inputs = tensor(np.array([[1.0, 0.5]])), tensor(np.array([0.9]))
+    if runtime.settings().arch in BY_SHADERS:
+        with pytest.raises(
+            InputError, match="slow_down: v is not assigned as a whole .* Give the new value another name"
+        ):
+            declared.apply(None, *inputs)
+    else:
+        np.testing.assert_allclose(declared.apply(None, *inputs).data, [[0.9, 0.45]], rtol=1e-6)
+
+
+def _read(function: Callable[..., Any]) -> ast.FunctionDef:
+    found = ast.parse(inspect.getsource(function)).body[0]
+    assert isinstance(found, ast.FunctionDef)
+    return found
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
