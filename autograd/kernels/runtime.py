@@ -313,10 +313,7 @@ def _start_program(wanted: Settings) -> None:
             cpu_max_num_threads=wanted.threads,
             fast_math=is_arithmetic_fast(wanted),
             log_level=ti.ERROR,
-            # This pass loses a vector that is assigned anew after a branch, if all of its entries were read before: in
-            # `if v[0] < v[1]: x = 5.0`, `v = x * v`. LLVM does the same work, and kernels compile in less time without
-            # it. Shaders need it; numerics/assigned_anew.py refuses such functions there.
-            cfg_optimization=wanted.arch in BY_SHADERS,
+            cfg_optimization=may_lose_vectors(wanted.arch),
             **_OPTIONS,
         )
     started = str(ti.lang.impl.current_cfg().arch).rsplit(".", 1)[-1]
@@ -343,6 +340,16 @@ def _start_program(wanted: Settings) -> None:
     _Program.thread = threading.get_ident()
     _Program.threads = wanted.threads
     _Program.home = _home()
+
+
+def may_lose_vectors(arch: str) -> bool:
+    """True where the compiler cannot do without a pass that may lose vectors; see numerics/assigned_anew.py.
+
+    The pass loses a vector that is assigned anew after a branch, if all of its entries were read before: in
+    `if v[0] < v[1]: x = 5.0`, `v = x * v`. Without it shaders and Taichi fail on some kernels; other kernels are as
+    fast, since LLVM does the same work, and compile in less time.
+    """
+    return compiler == "taichi" or arch in BY_SHADERS
 
 
 def _compile_for(wanted: Settings) -> None:

@@ -1,4 +1,4 @@
-"""Vectors that are assigned anew after a branch: kernels of shaders may lose the new value."""
+"""Vectors that are assigned anew after a branch: some kernels may lose the new value, see runtime.may_lose_vectors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TypeGuard
 def find_assigned_anew(definition: ast.FunctionDef) -> str | None:
     """Name a variable that is assigned as a whole after a branch, and whose entries are read before the branch ends.
 
-    Kernels that are made for Vulkan and Metal may keep the old value of such a vector, without a word. None if there is
-    no such variable.
+    Kernels by Taichi, and those for Vulkan and Metal, may keep the old value of such a vector, without a word. None if
+    there is no such variable.
     """
     nodes = [node for statement in definition.body for node in ast.walk(statement)]
     ends = [node.end_lineno or 0 for node in nodes if isinstance(node, ast.If | ast.IfExp)]

@@ -30,7 +30,6 @@ from typing import Any
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError, MissingJvp
 from simphys.autograd.kernels.runtime import ti
-from simphys.autograd.kernels.settings import BY_SHADERS
 
 from .assigned_anew import find_assigned_anew
 from .dependencies import find_dependencies
@@ -100,9 +99,9 @@ class Rule:
 
     def _require_kept_vectors(self) -> None:
         name = find_assigned_anew(self.definition)
-        if name is not None and is_of_user(self.func) and runtime.settings().arch in BY_SHADERS:
+        if name is not None and is_of_user(self.func) and runtime.may_lose_vectors(runtime.settings().arch):
             constraint = f"{name} is not assigned as a whole after a branch, as its entries were read before"
-            found = f"an assignment that a kernel on {runtime.settings().arch} may lose"
+            found = f"an assignment that a kernel by {runtime.compiler} on {runtime.settings().arch} may lose"
             code = inspect.unwrap(self.func).__code__
             source = f"{code.co_filename}:{code.co_firstlineno}, {self.name}"
             raise InputError(source, constraint, found, "Give the new value another name.")
