@@ -8,9 +8,9 @@ from ..errors import InputError
 
 ARCHS = ("cpu", "cuda", "vulkan", "metal")
 GPUS = ("cuda", "metal", "vulkan")
+"""Those of GPUs, in the order in which "gpu" prefers them."""
 BY_SHADERS = ("vulkan", "metal")
 """Archs whose kernels are shaders, and no code of LLVM."""
-"""Those of GPUs, in the order in which "gpu" prefers them."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,11 +27,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from simphys.autograd import runtime
 from simphys.autograd.errors import InputError, MissingJvp
 from simphys.autograd.kernels.runtime import ti
 
-from .assigned_anew import find_assigned_anew
 from .dependencies import find_dependencies
 from .forward_mode import derive
 from .forward_rules import Underivable
@@ -82,11 +80,7 @@ class Rule:
         return Outside(self.func, name=self.name) if is_of_user(self.func) else None
 
     def require_names(self) -> None:
-        """Raise InputError for a name, in it or in an element function that it calls, that stands for nothing.
-
-        The same for a vector whose new value a kernel may lose.
-        """
-        self._require_kept_vectors()
+        """Raise InputError for a name, in it or in an element function that it calls, that stands for nothing."""
         assert self._has_all_names
 
     @cached_property
@@ -96,15 +90,6 @@ class Rule:
         for rule in self._list_called():
             rule.require_names()
         return True
-
-    def _require_kept_vectors(self) -> None:
-        name = find_assigned_anew(self.definition)
-        if name is not None and is_of_user(self.func) and runtime.may_lose_vectors(runtime.settings().arch):
-            constraint = f"{name} is not assigned as a whole after a branch, as its entries were read before"
-            found = f"an assignment that a kernel by {runtime.compiler} on {runtime.settings().arch} may lose"
-            code = inspect.unwrap(self.func).__code__
-            source = f"{code.co_filename}:{code.co_firstlineno}, {self.name}"
-            raise InputError(source, constraint, found, "Give the new value another name.")
 
     def _require_own_names(self) -> None:
         missing = find_undefined(inspect.unwrap(self.func), self.definition)

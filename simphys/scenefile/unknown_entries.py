@@ -155,9 +155,7 @@ def _entry_problems(key: Key, unknown: UnknownSection, shape: tuple[int, ...]) -
     problems = []
     for position, entry in enumerate(unknown.entries):
         index: list[Any] = entry if isinstance(entry, list) else [entry]
-        if any(
-            [isinstance(part, str) for part in index]
-        ):  # loading and `Scene.objective` have replaced those they know
+        if any([isinstance(part, str) for part in index]):  # a name that neither loading nor `Scene.objective` knows
             problems.append(Problem((*key, "entries", position), "must be numbers here", entry, "Count from 0."))
             continue
         fits = len(index) in (1, len(shape)) if not isinstance(entry, list) else len(index) == len(shape)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from simphys.autograd.errors import InputError
+from simphys.numerics.assigned_anew import require_kept_vectors
 from simphys.numerics.element import Element
 from simphys.numerics.outside import Outside
 from simphys.simulator import Shape
@@ -31,6 +32,7 @@ class Use(NamedTuple):
         for rule in (forward, adjoint, tangent):
             if rule is not None:
                 rule.require_names()
+                require_kept_vectors(rule.func)
         inputs, results = tuple(self.inputs.values()), tuple(self.results.values())
         forward.require_shapes(inputs, self.results)
         read = results if self.element.results_read(adjoint) else ()

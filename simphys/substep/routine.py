@@ -23,6 +23,7 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError, MissingJvp
+from simphys.numerics.assigned_anew import require_kept_vectors
 from simphys.numerics.outside import Outside, is_of_user
 from simphys.simulator import Shape
 
@@ -137,6 +138,8 @@ class Routine(Pattern):
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         if self.outside is None and is_of_user(self._functions.forward):  # all names of its module are known by now
             self.outside = Outside(*filter(None, self._functions), name=self.name)
+        for each in filter(None, self._functions):
+            require_kept_vectors(each)
         shapes = self._setting.shapes(model)
         self._require(self._all_names, shapes, "has a shape", "Add it to the shapes.")
         for name in self._arrays.given:

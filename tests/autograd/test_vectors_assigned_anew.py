@@ -83,14 +83,22 @@ def test_others_are_not() -> None:
     assert find_assigned_anew(_read(by_parts)) is None
 
 
+@ti.func
+@no_type_check
+def slow(v, k):
+    if v[0] < v[1]:
+        k = 0.5 * k
+    v = k * v
+    return v
+
+
 @pytest.mark.gpu
 def test_a_sub_step_on_a_device_says_so() -> None:
+    """Also of a function that its element calls."""
+
     @element
     def slow_down(v, k):
-        if v[0] < v[1]:
-            k = 0.5 * k
-        v = k * v
-        return v
+        return slow(v, k)
 
     @slow_down.adjoint
     def adj_slow_down(v, k, g):
@@ -99,7 +107,7 @@ def test_a_sub_step_on_a_device_says_so() -> None:
     declared = per_element(slow_down, over="bodies", own={"v": "velocity", "k": "factor"})
     inputs = tensor(np.array([[1.0, 0.5]])), tensor(np.array([0.9]))
     if runtime.may_lose_vectors(runtime.settings().arch):
-        with pytest.raises(InputError, match=r"slow_down: v is not assigned as a whole .* another name"):
+        with pytest.raises(InputError, match=r", slow: v is not assigned as a whole .* another name"):
             declared.apply(None, *inputs)
     else:
         np.testing.assert_allclose(declared.apply(None, *inputs).data, [[0.9, 0.45]], rtol=1e-6)
