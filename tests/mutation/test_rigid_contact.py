@@ -6,6 +6,7 @@ import ast
 import functools
 import importlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.simulators.rigid import Plane, RigidBodies, Sphere, contacts
-from simphys.simulators.rigid.contacts import closest, compliant, distances, flat, pair, segments
+from simphys.simulators.rigid.contacts import closest, compliant, distances, feature, flat, pair, segments
 from simphys.simulators.rigid.contacts.candidates import Candidates
 from simphys.simulators.rigid.contacts.feature import BOX, CORNER, EDGES, PLANE, ROUND
 
@@ -38,8 +39,8 @@ check = functools.partial(gradcheck, mode="projected", repeats=1)
 
 
 def select_kinds(dim: int, *kinds: int) -> RigidBodies:
-    """Return a model with candidates of these kinds only."""
-    model = all_kinds(dim)
+    """Return a model with candidates of these kinds only, of bodies whose centres of mass are parameters."""
+    model = replace(all_kinds(dim), free_anchors=True)
     found, chosen = model.candidates, np.isin(model.candidates.kind, kinds)
     fields = [values[chosen] for values in (found.kind, found.body_a, found.body_b, found.constants)]
     vars(model)["candidates"] = Candidates(*fields)
@@ -59,12 +60,13 @@ def check_geometry(model: RigidBodies, *seeds: int) -> Callable[[Any], None]:
             for seed in seeds:
                 random = np.random.default_rng(seed)
                 x, q = random.uniform(-0.5, 0.5, (4, model.dim)), random_turns(model.dim, 4, random)
-                is_active = distances.Contacts.apply(model, leaf(x), leaf(q))[0].data < pair.FAR
+                centres = random.uniform(-0.1, 0.1, x.shape)
+                is_active = distances.Contacts.apply(model, leaf(x), leaf(q), leaf(centres))[0].data < pair.FAR
 
                 def active_contacts(*inputs: Tensor, is_active: Any = is_active) -> tuple[Tensor, ...]:
                     return tuple([result[is_active] for result in module.Contacts.apply(model, *inputs)])
 
-                check(active_contacts, (leaf(x), leaf(q)))
+                check(active_contacts, (leaf(x), leaf(q), leaf(centres)))
 
     return check_package
 
@@ -112,6 +114,7 @@ SWEEPS = [
     sweep_geometry(closest, ("adj_*",), check_segments),
     sweep_geometry(pair, ("adj_*",), check_flat),
     sweep_loops(distances, ("adj_*",), check_flat, package=contacts),
+    sweep_geometry(feature, ("adj_*",), check_flat),
     make_sweep(compliant, ("adj_*",), check_compliant),
 ]
 SWEEPS += [tangents_of(sweep) for sweep in SWEEPS if sweep.module is not closest]

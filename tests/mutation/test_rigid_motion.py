@@ -169,11 +169,12 @@ def check_mobility(dim: int) -> Check:
 def check_time_of_impact() -> Check:
     """Check impacts in space: of a rotating capsule, and with a sphere that rests on another until then."""
     shapes = (Capsule(0.1, 0.2),), (Sphere(0.1),), (Sphere(0.1),)
-    model = RigidBodies(3, 0.05, shapes, (Plane((0.0, 0.0, 1.0)),), fixed=(2,), apart=((0, 2),))
+    model = RigidBodies(3, 0.05, shapes, (Plane((0.0, 0.0, 1.0)),), fixed=(2,), apart=((0, 2),), free_anchors=True)
     values = (
         [[0.0225, 0.105, 0.155], [0.3225, 0.0525, 0.15075], [0.36, 0.05, -0.05]],
         [[0.98, 0.1, 0.15, 0.1], [0.9, -0.1, 0.2, 0.3], [0.9, -0.1, 0.2, 0.3]],
         [[0.9, 0.2, -1.8, 0.5, 1.0, -0.7], [-1.5, 0.1, -0.01, 0.4, -0.3, 0.6], [0.0] * 6],
+        [[0.001, -0.002, 0.003], [-0.002, 0.001, 0.0002], [0.0005, 0.001, -0.0002]],
     )
     leaves = [tensor(np.array(each), requires_grad=True) for each in values]
     _, _, _, time, active, _ = [each.data for each in time_of_impact.TimeOfImpact.apply(model, *leaves)]

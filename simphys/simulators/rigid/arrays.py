@@ -66,6 +66,7 @@ def list_constants(model: RigidBodies) -> Mapping[str, Any]:
         "dim": Static(model.dim),
         "freedoms": Static(model.freedoms),
         "is_single": Static(is_single),
+        "free_anchors": Static(model.free_anchors),
         "close": Static(CLOSE[is_single]),
         "beyond": Static(1 + EDGE[is_single]),
         "bodies": model.bodies,

@@ -73,7 +73,7 @@ def find_events(model: RigidBodies, params: Arrays, states: Arrays, control: Arr
                 touch, happened = _overlap_events(model, gap, size, last[0], step)
                 last = touch, {}
             else:
-                now = _StepContacts(model, solution, gap, frame, size, ends=step == steps - 1)
+                now = _StepContacts(model, given, solution, gap, frame, size, ends=step == steps - 1)
                 happened = list(_step_events(model, now, step, *last))
                 last = now.touch, now.slips()
             found += happened
@@ -84,7 +84,15 @@ class _StepContacts:
     """State of all candidates in a step of the impulse law, [M] each."""
 
     def __init__(
-        self, model: RigidBodies, solution: StepSolution, gap: Array, frame: Array, size: float, *, ends: bool
+        self,
+        model: RigidBodies,
+        params: Params,
+        solution: StepSolution,
+        gap: Array,
+        frame: Array,
+        size: float,
+        *,
+        ends: bool,
     ) -> None:
         assert solution.row is not None and solution.target is not None and solution.impulse is not None
         assert solution.active is not None and solution.limit is not None and solution.time is not None
@@ -122,7 +130,7 @@ class _StepContacts:
         unmoved = np.abs(self.after[:, 0] - self.before[:, 0]) <= self.speed_rounding
         idle = (status > NONE) & (unmoved | (self.normal <= self.impulse_rounding))
         unneeded = idle & (np.abs(self.after[:, 0] - self.target) <= self.speed_rounding)
-        missed = find_near_misses(model, solution.stage, solution.before, status, self.gap_rounding)
+        missed = find_near_misses(model, params, solution.stage, solution.before, status, self.gap_rounding)
         self.grazes = at_end | passes | unneeded | missed
 
     def _norm_over_pair(self, pair: Pair, values: Array) -> float:

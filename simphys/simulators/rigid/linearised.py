@@ -186,7 +186,7 @@ class LinearisedStart:
         arms = []
         for each in features:
             centre, half, signs = each[: 3 * dim].reshape(3, dim)
-            arms.append(self._locate(body, centre + signs * half)[1] - each[3 * dim] * u)
+            arms.append(self._locate(body, centre - self._centres[body] + signs * half)[1] - each[3 * dim] * u)
         gaps = np.array([u @ (self.position[body] + arm) for arm in arms]) - offset
         weight = float(params["mass"][body]) * pull
         near = [arms[i] for i in np.flatnonzero((gaps - gaps.min() - TOUCH) * k <= weight)]

@@ -273,6 +273,12 @@ def rotation_matrix(body: BodySection) -> Array:
     return matrices(orientation(body))
 
 
+def find_frame(body: BodySection) -> tuple[Array, Array]:
+    """Return where the frame of a body begins [dim], and its rotation matrix."""
+    turn = rotation_matrix(body)
+    return np.array(body.position, float) - turn @ centre_of(body), turn
+
+
 def _joint(section: JointSection, bodies: Sequence[BodySection]) -> Joint:
     a, b = bodies[section.a], None if section.b is None else bodies[section.b]
     anchor = section.anchor or a.position

@@ -16,10 +16,10 @@ from simphys.simulators.rigid.joints.assembly import find_tree
 from simphys.simulators.rigid.scene import (
     are_started,
     build_joints,
+    find_frame,
     fixed_bodies,
     have_starts,
     plane_of,
-    rotation_matrix,
     shapes_of,
     start_state,
 )
@@ -88,7 +88,6 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     named = list(_list_named(sections))
     started = have_starts(joints, *[section for _, section in named])
     found += _check_starts(bodies, joints, started=started)
-    found += unknown_checks.check_centres(bodies, planes, joints, contact, named)
     found += inertia_checks.problems(bodies, named)
     if not found:
         found += _check_places(_started(bodies, joints), planes, joints, contact)
@@ -97,7 +96,7 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     for key, values in [] if found else named[1:]:
         found += value_checks.problems(key, bodies, joints, values, started=started)
     moved = {each.parameter for each in (unknowns or {}).values()}
-    if not found and loss is not None and "position" not in moved:
+    if not found and loss is not None and moved.isdisjoint(("position", "centre_of_mass")):
         found += target_checks.problems(bodies, planes, loss.terms, is_hard=simulator.law == "impulse")
     return found
 
@@ -273,8 +272,8 @@ def _check_places(
 ) -> Iterator[Problem]:
     """Check that bodies start apart from each other and from the planes, except pairs that never touch."""
     cores = [
-        [overlap.make_core(s, np.array(body.position), rotation_matrix(body)) for s in shapes_of(body)]
-        for body in bodies
+        [overlap.make_core(shape, place, turn) for shape in shapes_of(body)]
+        for body, (place, turn) in zip(bodies, map(find_frame, bodies), strict=True)
     ]
     never = {frozenset(pair) for pair in contact.apart} | {frozenset((joint.a, joint.b)) for joint in joints}
     for body, own in enumerate(cores):

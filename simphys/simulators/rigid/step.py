@@ -80,12 +80,14 @@ def solve_step(model: RigidBodies, params: Params, state: State, control: Tensor
     """Compute forces and impulses of a step, without the motion."""
     state = compute_stage(model, params, state)
     x, q, v, w = state.tensors()
-    contacts = Contacts.apply(model, x, q) if model.law == COMPLIANT and model.candidates.count else None
+    contacts = None
+    if model.law == COMPLIANT and model.candidates.count:
+        contacts = Contacts.apply(model, x, q, params.centre_of_mass)
     wrench = sum_forces(model, params, state, contacts, control)
     twist = Kick.apply(model, model.dt, v, w, q, wrench, params.mass, params.inertia, params.gravity)
     if not model.rows:
         return StepSolution(state, twist, zeros(model.bodies, model.freedoms), twist, contacts)
-    contact = find_contacts(model, x, q, twist)
+    contact = find_contacts(model, params, x, q, twist)
     row, target, limit, bounce = list_rows(model, params, x, q, contact)
     poses = contact.active, row, q, contact.q_impact, contact.attitude
     rows = (row, target, limit, bounce, *Mobility.apply(model, *poses, params.mass, params.inertia))
@@ -102,13 +104,13 @@ def compute_stage(model: RigidBodies, params: Params, state: State) -> State:
     return State(x, q, state.velocity, w)
 
 
-def find_contacts(model: RigidBodies, x: Tensor, q: Tensor, twist: Tensor) -> Contact:
+def find_contacts(model: RigidBodies, params: Params, x: Tensor, q: Tensor, twist: Tensor) -> Contact:
     """Find the contacts of a step under the impulse law, at the poses x and q in which forces act."""
     if not model.contacts:
         nothing, no_impact, whole = zeros(0), zeros(model.bodies) - 1.0, zeros(model.bodies) + 1.0
         empty = nothing, zeros(0, 3 * model.dim), zeros(0, 2 * model.rotations), nothing, nothing
         return Contact(*empty, no_impact, x, q, whole)
-    gap, frame, attitude, time, active, first = TimeOfImpact.apply(model, x, q, twist)
+    gap, frame, attitude, time, active, first = TimeOfImpact.apply(model, x, q, twist, params.centre_of_mass)
     return Contact(gap, frame, attitude, time, active, first, *SplitStep.apply(model, first, x, q, twist, time))
 
 

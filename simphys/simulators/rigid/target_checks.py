@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from simphys.scenefile.section import Key, Problem, rows_of
-from simphys.simulators.rigid.scene import orientation, plane_of, shapes_of
+from simphys.simulators.rigid.scene import centre_of, orientation, plane_of, shapes_of
 from simphys.simulators.rigid.sections import BodySection, PlaneSection
 from simphys.simulators.rigid.shapes import Box, Plane
 
@@ -48,7 +48,7 @@ def inner_radius(body: BodySection) -> float:
     """Return the radius of the largest sphere about the centre of mass within one of its shapes [m], or 0."""
     found = [0.0]
     for shape in shapes_of(body):
-        offset = np.zeros(len(body.position)) if shape.offset is None else np.array(shape.offset)
+        offset = (np.zeros(len(body.position)) if shape.offset is None else np.array(shape.offset)) - centre_of(body)
         if isinstance(shape, Box):
             found.append(float((np.array(shape.half) - abs(offset)).min()))
         else:

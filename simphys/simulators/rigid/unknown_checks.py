@@ -1,10 +1,9 @@
-"""Checks for unknown starts, anchors and centres of bodies that joints or contacts do not let move there, or that no
-motion determines."""
+"""Checks for unknown starts, anchors and centres of bodies that joints do not let move there, or that no motion
+determines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from simphys.scenefile.unknown_entries import flat_entries, unknown_problems
 from simphys.simulators.rigid.joints.assembly import find_tree
 from simphys.simulators.rigid.joints.joint import WORLD
 from simphys.simulators.rigid.scene import ANCHOR_NAMES, START_NAMES, build_joints, fixed_bodies, start_state
-from simphys.simulators.rigid.sections import BodySection, ContactSection, JointSection, PlaneSection
+from simphys.simulators.rigid.sections import BodySection, JointSection
 
 INSTEAD = {
     "position": "joint_start",
@@ -75,58 +74,6 @@ def _check_loops(named: Named, closing: int) -> Iterator[Problem]:
                 found=Words(f"joint {closing} closes a loop"),
                 remedy="Give poses and velocities in [[bodies]], and leave this out.",
             )
-
-
-def check_centres(
-    bodies: Sequence[BodySection],
-    planes: Sequence[PlaneSection],
-    joints: Sequence[JointSection],
-    contact: ContactSection,
-    named: Named,
-) -> Iterator[Problem]:
-    """Check that bodies whose centre of mass is not the origin of their frame touch nothing: contacts count from it."""
-    touching = _touching(bodies, planes, joints, contact)
-    constraint, remedy = (
-        "contacts count from the centre of mass, so it is the origin of the frame",
-        "Leave it out, remove the shapes, or exclude the contacts (contact.apart).",
-    )
-    for place in sorted(touching):
-        if bodies[place].centre is not None:
-            found = Words(f"a centre of body {place}, which may touch others")
-            yield Problem(key=("bodies", place, "centre"), constraint=constraint, found=found, remedy=remedy)
-    shape = (len(bodies), len(bodies[0].position))
-    for section, each in named:
-        for label, one in each.items():
-            if one.parameter != "centre_of_mass":
-                continue
-            moved = {entry // shape[1] for entry in _entries(one, shape)} & touching
-            if moved:
-                found = Words(f"the centre of mass of body {min(moved)}, which may touch others")
-                yield Problem(key=(*section, label, "parameter"), constraint=constraint, found=found, remedy=remedy)
-
-
-def _entries(one: Any, shape: tuple[int, int]) -> list[int]:
-    """List the entries of an unknown or a value; none if they do not exist, which other checks report."""
-    try:
-        return [int(entry) for entry in flat_entries(one, shape)]
-    except (IndexError, TypeError):
-        return []
-
-
-def _touching(
-    bodies: Sequence[BodySection],
-    planes: Sequence[PlaneSection],
-    joints: Sequence[JointSection],
-    contact: ContactSection,
-) -> set[int]:
-    """Return the bodies that may touch a plane or another body."""
-    never = {frozenset(pair) for pair in contact.apart} | {frozenset((joint.a, joint.b)) for joint in joints}
-    shaped = [place for place, body in enumerate(bodies) if body.shapes]
-    found = {place for place in shaped if planes and not bodies[place].fixed}
-    for pair in combinations(shaped, 2):
-        if frozenset(pair) not in never and not all(bodies[place].fixed for place in pair):
-            found.update(pair)
-    return found
 
 
 def _check_jointed(key: Key, name: str, body: int, hanging: Mapping[int, int], *, stays: bool) -> Problem | None:

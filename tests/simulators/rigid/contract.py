@@ -27,8 +27,8 @@ def tumbling_alone() -> System:
 SYSTEMS: dict[str, Callable[[], System]] = {
     "chain": chain,
     "compliant": functools.partial(tumbling_in_plane, "compliant"),
-    "boxes and a sphere": tumbling_in_plane,
-    "boxes in space": tumbling_in_space,
+    "boxes and a sphere": functools.partial(tumbling_in_plane, off_centre=True),
+    "boxes in space": functools.partial(tumbling_in_space, off_centre=True),
     "network": functools.partial(chain, controlled=True),
 }
 

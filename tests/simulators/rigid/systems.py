@@ -45,31 +45,41 @@ def system(model: RigidBodies, *, seed: int = 0, state: dict[str, Any] | None = 
     )
 
 
-def tumbling_in_plane(law: str = "impulse", *, dt: float = 0.01, steepness: float = 0.0) -> System:
-    """Two boxes and a sphere that fall on a plane and on each other, with friction."""
+def tumbling_in_plane(
+    law: str = "impulse", *, dt: float = 0.01, steepness: float = 0.0, off_centre: bool = False
+) -> System:
+    """Two boxes and a sphere that fall on a plane and on each other, with friction.
+
+    With `off_centre`, here and below, their centres of mass are parameters, beside the centres of the shapes.
+    """
     normal = (float(np.sin(steepness)), float(np.cos(steepness)))
     shapes = ((Box((0.2, 0.1)),), (Box((0.15, 0.1)),), (Sphere(0.12),))
-    model = RigidBodies(2, dt, shapes, planes=(Plane(normal),), law=law, sweeps=8)
+    model = RigidBodies(2, dt, shapes, planes=(Plane(normal),), law=law, sweeps=8, free_anchors=off_centre)
     state = {
         "position": [[0.0, 0.16], [0.1, 0.45], [0.55, 0.19]],
         "orientation": [[0.2], [-0.3], [0.1]],
         "velocity": [[0.7, -1.0], [0.3, -1.5], [-0.9, -0.8]],
         "angular_velocity": [[0.4], [-1.0], [2.0]],
     }
-    return system(model, state=state)
+    return system(model, state=state, **(centres(model) if off_centre else {}))
 
 
-def tumbling_in_space(law: str = "impulse", *, dt: float = 0.01) -> System:
+def tumbling_in_space(law: str = "impulse", *, dt: float = 0.01, off_centre: bool = False) -> System:
     """A box that falls on a plane and a capsule that falls on both; all bodies rotate."""
     shapes = ((Box((0.2, 0.15, 0.1)),), (Capsule(0.1, 0.15),))
-    model = RigidBodies(3, dt, shapes, planes=(Plane((0.0, 0.0, 1.0)),), law=law, sweeps=8)
+    model = RigidBodies(3, dt, shapes, planes=(Plane((0.0, 0.0, 1.0)),), law=law, sweeps=8, free_anchors=off_centre)
     state = {
         "position": [[0.0, 0.02, 0.2], [0.05, 0.0, 0.5]],
         "orientation": [[0.95, 0.15, -0.1, 0.2], [0.9, 0.1, 0.2, -0.3]],
         "velocity": [[0.5, 0.2, -1.0], [-0.2, 0.3, -1.5]],
         "angular_velocity": [[1.0, -2.0, 0.5], [-1.0, 1.5, 2.0]],
     }
-    return system(model, state=state)
+    return system(model, state=state, **(centres(model) if off_centre else {}))
+
+
+def centres(model: RigidBodies) -> dict[str, Any]:
+    """Centres of mass of bodies that nothing joins, within 1 cm of the origins of their frames."""
+    return {"centre_of_mass": np.random.default_rng(3).uniform(-0.01, 0.01, (model.bodies, model.dim))}
 
 
 def chain(dim: int = 2, *, dt: float = 0.01, controlled: bool = False) -> System:

@@ -14,14 +14,14 @@ from simphys.substep import Fields, Functions, routine
 from ..arrays import SETTING
 from ..rows import add_to_row, add_turn_of, frame_of, orientation_of, put_frame, row_of, turn_of
 from . import pair
-from .feature import read_features
+from .feature import adj_centres, jvp_centres, read_features
 
 
 @ti.func
 def read_pair(c, model: ti.template(), x: ti.template()):
     """Return x_a - x_b and both features of candidate c."""
     i, j = model.candidates.body_a[c], model.candidates.body_b[c]
-    a, b = read_features(c, model, orientation_of(x.orientation, i), orientation_of(x.orientation, j))
+    a, b = read_features(c, model, x, orientation_of(x.orientation, i), orientation_of(x.orientation, j))
     return row_of(x.position, i) - row_of(x.position, j), a, b
 
 
@@ -54,6 +54,7 @@ def adj_contacts(model: ti.template(), x: ti.template(), adj_x: ti.template()):
             adj_d, adj_theta_a, adj_theta_b = pair.adj_contact(
                 model.candidates.kind[c], d, a, b, x.gap[c], n, adj_x.gap[c], g_n, g_ra, g_rb, model.candidates.kinds
             )  # fmt: skip
+            adj_centres(c, model, adj_x, a, b, adj_d, g_ra, g_rb)
             add_to_row(adj_x.position, i, adj_d)
             add_to_row(adj_x.position, j, -adj_d)
             add_turn_of(adj_x.orientation, x.orientation, i, adj_theta_a)
@@ -70,12 +71,15 @@ def jvp_contacts(model: ti.template(), x: ti.template(), dx: ti.template()):
         if x.gap[c] < pair.FAR:
             d, a, b = read_pair(c, model, x)
             n, _, _ = frame_of(x.frame, c)
-            dd = row_of(dx.position, i) - row_of(dx.position, j)
+            s_a, s_b = jvp_centres(c, model, dx, a, b)
+            dd = row_of(dx.position, i) - row_of(dx.position, j) + s_a - s_b
             da = turn_of(x.orientation, dx.orientation, i)
             db = turn_of(x.orientation, dx.orientation, j)
             dgap, dn, dr_a, dr_b = pair.jvp_contact(
                 model.candidates.kind[c], d, a, b, x.gap[c], n, dd, da, db, model.candidates.kinds
             )
+            dr_a += s_a
+            dr_b += s_b
         dx.gap[c] = dgap
         put_frame(dx.frame, c, dn, dr_a, dr_b)
 
@@ -83,8 +87,9 @@ def jvp_contacts(model: ti.template(), x: ti.template(), dx: ti.template()):
 Contacts = routine(
     "Contacts",
     Functions(contacts, adj_contacts, jvp_contacts),
-    Fields(given=("position", "orientation"), results=("gap", "frame")),
+    Fields(given=("position", "orientation", "centre_of_mass"), results=("gap", "frame")),
     SETTING,
-    of_model=("candidates", "dim", "is_single"),
+    of_model=("candidates", "dim", "is_single", "free_anchors"),
 )
-"""gap [M] and frame [M, 3 dim] of all candidates, at position [n, dim] and orientation [n, R]."""
+"""gap [M] and frame [M, 3 dim] of all candidates, at position [n, dim] and orientation [n, R], with centres of mass
+[n, dim] or [0] in the frames of the bodies."""

@@ -11,7 +11,7 @@ import numpy as np
 from simphys.autograd import Tensor, tensor
 from simphys.simulator import Array
 
-from ..model import RigidBodies, State
+from ..model import Params, RigidBodies, State
 from ..solver.split_step import SplitStep
 from .distances import Contacts
 from .islands import NONE
@@ -22,7 +22,9 @@ OVER = 1e-3
 """Fraction of a step beyond its end that is searched, for minima exactly at the end."""
 
 
-def find_near_misses(model: RigidBodies, state: State, twist: Tensor, states: Array, rounding: float) -> Array:
+def find_near_misses(
+    model: RigidBodies, params: Params, state: State, twist: Tensor, states: Array, rounding: float
+) -> Array:
     """Return True for inactive candidates that pass by at no more than `rounding` [m], [M].
 
     `state` is the state in which forces act, `twist` [n, D] the velocities after them, `states` [M] the states of
@@ -34,7 +36,7 @@ def find_near_misses(model: RigidBodies, state: State, twist: Tensor, states: Ar
     def gaps(time: float) -> Array:
         times = tensor(np.full(model.candidates.count, time, twist.dtype))
         x_impact, q_impact, _ = SplitStep.apply(model, no_impact, x, q, twist, times)
-        found: Array = Contacts.apply(model, x_impact, q_impact)[0].data
+        found: Array = Contacts.apply(model, x_impact, q_impact, params.centre_of_mass)[0].data
         return found
 
     begin, end, short = -model.dt / 2, (0.5 + OVER) * model.dt, PLACES**0.5 * model.dt

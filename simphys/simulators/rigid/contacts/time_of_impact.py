@@ -95,7 +95,7 @@ def find_contact(c, tau, model: ti.template(), x: ti.template()):
     i, j = model.candidates.body_a[c], model.candidates.body_b[c]
     for second in range(2):
         put(x.attitude, (2 * c + second) * x.orientation.width, rotated_at(i + second * (j - i), tau, x))
-    a, b = read_features(c, model, half_of(x.attitude, c, 0), half_of(x.attitude, c, 1))
+    a, b = read_features(c, model, x, half_of(x.attitude, c, 0), half_of(x.attitude, c, 1))
     d = centre_offset(x.position, x.twist, i, j, tau)
     g, n, r_a, r_b, is_valid = pair.contact(model.candidates.kind[c], d, a, b, model.candidates.kinds)
     x.gap[c] = g
@@ -157,7 +157,7 @@ TimeOfImpact = routine(
     "TimeOfImpact",
     Functions(time_of_impact, adj_time_of_impact, jvp_time_of_impact),
     Fields(
-        given=("position", "orientation", "twist"),
+        given=("position", "orientation", "twist", "centre_of_mass"),
         results=("gap", "frame", "attitude", "time", "active", "first"),
         tape=("gap_normal",),
         choices=("active", "first"),
@@ -165,7 +165,7 @@ TimeOfImpact = routine(
     SETTING,
     of_model=(
         *("bodies", "free", "row_bodies", "joint_rows", "contacts", "candidates", "dt", "rest_speed"),
-        *("dim", "is_single", "close"),
+        *("dim", "is_single", "close", "free_anchors"),
     ),
 )
 """Gap [M], frame [M, 3 dim], orientations of both bodies [M, 2 R], time [M] and state [M] of contacts.

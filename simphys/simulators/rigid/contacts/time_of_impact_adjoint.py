@@ -6,7 +6,7 @@ from simphys.numerics import rotation
 from ..rows import add_to_row, frame_of, half_of, orientation_of, read, row_of
 from ..twist import angular, join, linear
 from . import pair
-from .feature import read_features
+from .feature import adj_centres, read_features
 from .islands import IMPACT, timing_impact
 from .relative_motion import centre_offset, rotated_at, speed
 
@@ -29,7 +29,7 @@ def adj_contact_at(c, tau, g, n, g_gap, g_n, g_ra, g_rb, model: ti.template(), x
     p_d, p_a = ti.Vector.zero(float, model.dim), ti.Vector.zero(float, x.twist.width - model.dim)
     p_b = p_a
     if g < pair.FAR:
-        a, b = read_features(c, model, rotated_at(i, tau, x), rotated_at(j, tau, x))
+        a, b = read_features(c, model, x, rotated_at(i, tau, x), rotated_at(j, tau, x))
         d, kind = centre_offset(x.position, x.twist, i, j, tau), model.candidates.kind[c]
         p_d, p_a, p_b = pair.adj_contact(kind, d, a, b, g, n, g_gap, g_n, g_ra, g_rb, model.candidates.kinds)
     return p_d, p_a, p_b
@@ -81,6 +81,10 @@ def adj_contact(c, pose, poses, impact, model: ti.template(), x: ti.template(), 
             p_b -= p_gap * rotation.moment(r_b, n)
         elif pose == 0:
             adj_x.time[impact] = adj_x.time[impact] + g_tau
+    if ti.static(model.free_anchors):  # noqa: SIM102 - decided when compiling
+        if g < pair.FAR:
+            a, b = read_features(c, model, x, rotated_at(i, tau, x), rotated_at(j, tau, x))
+            adj_centres(c, model, adj_x, a, b, p_d, g_ra, g_rb)
     add_pose(i, tau, p_d, p_a, x, adj_x)
     add_pose(j, tau, -p_d, p_b, x, adj_x)
 

@@ -6,7 +6,7 @@ from simphys.numerics import rotation
 from ..rows import frame_of, orientation_of, put, put_frame, read, row_of
 from ..twist import angular, linear
 from . import pair
-from .feature import read_features
+from .feature import jvp_centres, read_features
 from .islands import IMPACT, timing_impact
 from .relative_motion import centre_offset, rotated_at, speed
 
@@ -25,8 +25,9 @@ def jvp_contact_at(c, tau, dtau, gap, n, model: ti.template(), x: ti.template(),
     i, j, kind = model.candidates.body_a[c], model.candidates.body_b[c], model.candidates.kind[c]
     rotated_a, rotated_b = rotated_at(i, tau, x), rotated_at(j, tau, x)
     drotated_a, drotated_b = drotated_at(i, tau, dtau, x, dx), drotated_at(j, tau, dtau, x, dx)
-    a, b = read_features(c, model, rotated_a, rotated_b)
-    dd = centre_offset(dx.position, dx.twist, i, j, tau)
+    a, b = read_features(c, model, x, rotated_a, rotated_b)
+    s_a, s_b = jvp_centres(c, model, dx, a, b)
+    dd = centre_offset(dx.position, dx.twist, i, j, tau) + s_a - s_b
     dd += dtau * (linear(row_of(x.twist, i)) - linear(row_of(x.twist, j)))
     none = ti.Vector.zero(float, model.dim)
     dgap, dn, dr_a, dr_b = 0.0, none, none, none
@@ -34,6 +35,8 @@ def jvp_contact_at(c, tau, dtau, gap, n, model: ti.template(), x: ti.template(),
     if gap < pair.FAR:
         d = centre_offset(x.position, x.twist, i, j, tau)
         dgap, dn, dr_a, dr_b = pair.jvp_contact(kind, d, a, b, gap, n, dd, da, db, model.candidates.kinds)
+        dr_a += s_a
+        dr_b += s_b
     return dgap, dn, dr_a, dr_b, drotated_a, drotated_b, dd, da, db
 
 

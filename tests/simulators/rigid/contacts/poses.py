@@ -10,9 +10,13 @@ from simphys.autograd import Tensor, grad, tensor
 from simphys.simulators.rigid import Box, Capsule, Plane, RigidBodies, Sphere
 from simphys.simulators.rigid.contacts.distances import Contacts
 from simphys.simulators.rigid.contacts.pair import FAR
+from simphys.simulators.rigid.contacts.time_of_impact import TimeOfImpact
 from simphys.simulators.rigid.shapes import Shape
 
 Array = np.ndarray[Any, Any]
+
+
+NO_CENTRES = (tensor(np.zeros(0)),)
 
 
 class Found(NamedTuple):
@@ -41,8 +45,18 @@ def make_model(*shapes: Shape, dim: int, planes: tuple[Plane, ...] = ()) -> Rigi
     return model
 
 
+def measure(model: RigidBodies, x: Tensor, q: Tensor, *centres: Tensor) -> Any:
+    """Return gap and frame of all candidates; without centres of mass, shapes count from them."""
+    return Contacts.apply(model, x, q, *(centres or NO_CENTRES))
+
+
+def meet(model: RigidBodies, x: Tensor, q: Tensor, twist: Tensor, *centres: Tensor) -> Any:
+    """Return the results of TimeOfImpact."""
+    return TimeOfImpact.apply(model, x, q, twist, *(centres or NO_CENTRES))
+
+
 def compute_contacts(model: RigidBodies, x: Any, q: Any) -> Found:
-    gap, frame = [each.data for each in Contacts.apply(model, leaf(x), leaf(q))]
+    gap, frame = [each.data for each in measure(model, leaf(x), leaf(q))]
     counts, vectors = gap < FAR, frame.reshape(len(gap), 3, model.dim)
     own, (n, r_a, r_b) = model.candidates, [vectors[counts, k] for k in range(3)]
     return Found(own.kind[counts], gap[counts], n, r_a, r_b, own.body_a[counts], own.body_b[counts])
@@ -51,7 +65,7 @@ def compute_contacts(model: RigidBodies, x: Any, q: Any) -> Found:
 def slopes(model: RigidBodies, x: Any, q: Any, candidate: int = 0) -> tuple[Array, Array]:
     """Return the derivatives of a candidate's gap by all positions, and by all orientations."""
     inputs = leaf(x), leaf(q)
-    adj_x, adj_q = grad(Contacts.apply(model, *inputs)[0][candidate], inputs)
+    adj_x, adj_q = grad(measure(model, *inputs)[0][candidate], inputs)
     return adj_x.data, adj_q.data
 
 

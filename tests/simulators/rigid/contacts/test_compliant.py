@@ -13,10 +13,9 @@ from simphys.autograd import Tensor, grad
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.simulators.rigid import Plane, RigidBodies, Sphere
 from simphys.simulators.rigid.contacts.compliant import CompliantContact, ContactWrench
-from simphys.simulators.rigid.contacts.distances import Contacts
 
 from ....helpers.rounding import assert_equal_but_for_rounding
-from .poses import leaf, random_turns
+from .poses import leaf, measure, random_turns
 
 DIMS = pytest.mark.parametrize("dim", [2, 3])
 Array = np.ndarray[Any, Any]
@@ -61,7 +60,7 @@ def test_action_is_reaction(dim: int) -> None:
     model = RigidBodies(dim, 0.01, ((Sphere(0.3),), (Sphere(0.2),)))
     x, q = np.array([[0.1, 0.2, 0.3], [0.4, 0.35, 0.1]])[:, :dim], random_turns(dim, 2, random)
     motion = [random.standard_normal((2, size)) for size in (dim, model.spins)]
-    wrench = sum_contacts(model, *Contacts.apply(model, *leaves(x, q)), *leaves(*motion, 90, 0.1, (0.4, 0.7)))
+    wrench = sum_contacts(model, *measure(model, *leaves(x, q)), *leaves(*motion, 90, 0.1, (0.4, 0.7)))
     force, torque = wrench.data[:, :dim], wrench.data[:, dim:]
     assert abs(force).min() > 0.1
     assert abs(torque).min() > 0.1
@@ -77,7 +76,7 @@ def floor_force(
     """Force on the first of two balls in the plane, at a depth in the floor; friction 0.5, with v_s = 0.2."""
     x = [[0.0, 0.3 - depth], [9.0, 9.0]]
     model = two_balls(2)
-    contact = Contacts.apply(model, *leaves(x, np.zeros((2, 1))))
+    contact = measure(model, *leaves(x, np.zeros((2, 1))))
     wrench = sum_contacts(
         model, *contact, *leaves([velocity, (0, 0)], [[spin], [0]], k, c, (0.5, 0.1))
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,12 +12,14 @@ from scipy.optimize import minimize
 from simphys.autograd import grad
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.simulators.rigid import Box, Capsule, Sphere
-from simphys.simulators.rigid.contacts.distances import Contacts
 from simphys.simulators.rigid.contacts.feature import BOX, CORNER, EDGES, PLANE, ROUND
+from simphys.simulators.rigid.contacts.pair import FAR
 
 from ....helpers.rounding import assert_equal_but_for_rounding
-from .poses import Array, all_kinds, compute_contacts, leaf, make_model, matrix, random_turns, upright
+from .poses import Array, all_kinds, compute_contacts, leaf, make_model, matrix, measure, random_turns, upright
 
+CENTRES = np.array([[0.05, -0.1, 0.08], [-0.2, 0.04, 0.06], [0.1, 0.12, -0.09], [-0.07, 0.15, 0.11]])
+"""Centres of mass in the frames of four bodies [m]."""
 DIMS = pytest.mark.parametrize("dim", [2, 3])
 
 
@@ -28,13 +31,34 @@ def close_together(dim: int, seed: int) -> tuple[Array, Array]:
 
 @DIMS
 def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
-    """Return active pairs of every kind."""
+    """Active pairs of every kind, of bodies whose centres of mass are not the origins of their frames."""
     model = all_kinds(dim)
     x, q = close_together(dim, 1)
-    gradcheck(lambda *inputs: Contacts.apply(model, *inputs), (leaf(x), leaf(q)), tolerance=1e-7)
+    moved = x + np.array([matrix(turn) @ centre for turn, centre in zip(q, CENTRES[:, :dim], strict=True)])
+    inputs = leaf(moved), leaf(q), leaf(CENTRES[:, :dim])
+    gradcheck(lambda *given: measure(replace(model, free_anchors=True), *given), inputs, tolerance=1e-7)
     assert set(compute_contacts(model, x, q).kind.tolist()) == {PLANE, BOX, CORNER, ROUND, EDGES} - (
         {EDGES} if dim == 2 else set()
     )
+
+
+@DIMS
+def test_a_centre_of_mass_moves_no_shape(dim: int) -> None:
+    """Bodies whose frames are where they were have the same gaps and normals, and arms to the same points."""
+    model = all_kinds(dim)
+    x, q = close_together(dim, 1)
+    offset = np.array([matrix(turn) @ centre for turn, centre in zip(q, CENTRES[:, :dim], strict=True)])
+    gap, frame = measure(model, leaf(x), leaf(q))
+    moved_gap, moved_frame = measure(
+        replace(model, free_anchors=True), leaf(x + offset), leaf(q), leaf(CENTRES[:, :dim])
+    )
+    is_active = gap.data < FAR
+    np.testing.assert_allclose(moved_gap.data, gap.data, atol=1e-13)
+    before, after = [each.data.reshape(-1, 3, dim)[is_active] for each in (frame, moved_frame)]
+    np.testing.assert_allclose(after[:, 0], before[:, 0], atol=1e-13)
+    bodies = np.stack([model.candidates.body_a, model.candidates.body_b], axis=1)[is_active]
+    of_body = np.vstack([offset, np.zeros((1, dim))])[bodies]  # the last one is the world's
+    np.testing.assert_allclose(after[:, 1:], before[:, 1:] - of_body, atol=1e-13)
 
 
 @DIMS
@@ -137,7 +161,7 @@ def test_the_depth_of_two_boxes_agrees_with_their_separating_axes(dim: int) -> N
 def test_without_candidates_there_are_no_contacts(dim: int) -> None:
     model = make_model(Sphere(0.1), dim=dim)
     x, q = leaf(np.ones((1, dim))), leaf(upright(dim, 0.3))
-    gap, frame = Contacts.apply(model, x, q)
+    gap, frame = measure(model, x, q)
     assert (gap.shape, frame.shape) == ((0,), (0, 3 * dim))
     (adj_x,) = grad(gap.sum() + frame.sum(), x)
     assert not adj_x.data.any()
@@ -147,5 +171,5 @@ def test_a_nan_adjoint_is_not_lost() -> None:
     """Candidates with zero adjoints are skipped, but not those with NaN."""
     model = all_kinds(2)
     x, q = [leaf(each) for each in close_together(2, 1)]
-    (adj_x,) = grad((Contacts.apply(model, x, q)[0] * np.nan).sum(), x)
+    (adj_x,) = grad((measure(model, x, q)[0] * np.nan).sum(), x)
     assert np.isnan(adj_x.data).all()

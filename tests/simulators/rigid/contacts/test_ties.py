@@ -7,13 +7,12 @@ import pytest
 
 from simphys.autograd import grad
 from simphys.simulators.rigid import Box, Capsule, Sphere
-from simphys.simulators.rigid.contacts.distances import Contacts
 from simphys.simulators.rigid.contacts.feature import BOX, CORNER, EDGES, ROUND
 from simphys.simulators.rigid.contacts.pair import FAR
 
 from ....helpers.rounding import assert_equal_but_for_rounding
 from ..systems import tolerance
-from .poses import compute_contacts, leaf, make_model, slopes, upright
+from .poses import compute_contacts, leaf, make_model, measure, slopes, upright
 
 DIMS = pytest.mark.parametrize("dim", [2, 3])
 
@@ -68,7 +67,7 @@ def test_the_contact_point_of_parallel_capsules_is_fixed_on_the_second(dim: int)
     """It moves with body b along the segments, and stays while a slides along them."""
     model, q = make_model(Capsule(0.1, 0.5), Capsule(0.1, 0.5), dim=dim), upright(dim, 0.0, 0.0)
     x = leaf(at(dim, (0.0, 0.15), (0.6, 0.0)))
-    frame = Contacts.apply(model, x, leaf(q))[1]
+    frame = measure(model, x, leaf(q))[1]
     (adj_x,) = grad(frame[0, dim], x, retain_graph=True)  # of r_a, along the segments
     assert_equal_but_for_rounding(adj_x.data, np.outer((-1, 1), first(dim)))
     (adj_x,) = grad(frame[0, 2 * dim], x)  # of r_b
@@ -81,7 +80,7 @@ def test_an_end_that_is_just_reached_is_held(dim: int) -> None:
     model, q = make_model(Sphere(0.1), Capsule(0.1, 0.5), dim=dim), upright(dim, 0.0, 0.0)
     for place, slope in ((0.5, 0.1 / 0.15), (0.4, 1.0)):
         x = leaf(at(dim, (place, 0.15), (0.0, 0.0)))
-        (adj_x,) = grad(Contacts.apply(model, x, leaf(q))[1][0, 2 * dim], x)  # of r_b, along the segment
+        (adj_x,) = grad(measure(model, x, leaf(q))[1][0, 2 * dim], x)  # of r_b, along the segment
         np.testing.assert_allclose(adj_x.data[0, 0], slope, rtol=1e-12)
 
 
@@ -195,7 +194,7 @@ def test_a_capsule_beside_a_corner_does_not_touch_it_from_within_the_side(dim: i
 def test_inactive_candidates_are_far_and_have_no_derivative(dim: int) -> None:
     model, q = make_model(Box((0.5,) * dim), Box((0.5,) * dim), dim=dim), upright(dim, 0.1, 0.3)
     x, turns = leaf(at(dim, (0.0, 3.0), (2.9, 0.0))), leaf(q)
-    gap, frame = Contacts.apply(model, x, turns)
+    gap, frame = measure(model, x, turns)
     far = gap.data == FAR
     assert far.any()
     np.testing.assert_array_equal(frame.data[far], np.tile([*first(dim), *[0.0] * (2 * dim)], (far.sum(), 1)))
