@@ -24,7 +24,7 @@ UNEVEN = 1e4
 """Ratio of the effects of two unknowns beyond which gradient methods, which do not rescale them, crawl."""
 VELOCITIES = {"velocity", "angular_velocity", "rate"}
 """Fields of states that are zero at rest."""
-OF_MOTION = {"mass", "drag", "velocity"}
+OF_MOTION = {"mass", "drag", "air_drag", "velocity"}
 """Fields with an entry for each node that mean nothing of a fixed one."""
 LARGE_ERROR = 1.0
 """Expected standard error in units of the unknown's scale, beyond which the data hardly determine it."""

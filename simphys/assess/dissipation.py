@@ -16,6 +16,7 @@ LEAST = dict.fromkeys(
     [
         "damping",
         "drag",
+        "air_drag",
         "dry_friction",
         "friction",
         "ground_friction",

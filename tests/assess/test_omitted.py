@@ -46,7 +46,7 @@ def misfit(fit: Identification) -> Criterion:
 def test_a_force_that_the_model_lacks_is_named_with_its_value(tmp_path: Path) -> None:
     scene = oscillator(tmp_path / "seen.txt", **NO_DRAG)
     found = find(scene)
-    assert set(found) == {"drag", "damping"}  # of a single mass both do the same
+    assert set(found) == {"drag", "damping", "air_drag"}  # of a single mass the first two do the same
     assert found["drag"].found == pytest.approx(TRUTH["drag"], abs=0.01) and found["drag"].value == 0
     fit = simphys.identify(scene)
     assert "drag[0] 0 -> 0.09" in misfit(fit).remedy and "leaves 26 %" in misfit(fit).remedy
@@ -57,6 +57,13 @@ PENDULUM: dict[str, Any] = {
     "geometry": {"length": [0.6]},
     "material": {"mass": 0.5, "damping": 0.005},
     "state": {"angle": [1.2]},
+}
+BALL: dict[str, Any] = {
+    "simulator": {"name": "mass_spring"},
+    "geometry": {"position": [[0.0]]},
+    "material": {"mass": 0.003},
+    "state": {"velocity": [[8.0]]},
+    "environment": {"gravity": [-9.81]},
 }
 ROD: dict[str, Any] = {
     "simulator": {"name": "rigid"},
@@ -76,6 +83,7 @@ ROD: dict[str, Any] = {
             {"material": {"mass": 0.5, "damping": 0.005, "dry_friction": 0.04}},
             "dry_friction 0 -> 0.0",
         ),
+        (BALL, "position", {"material": {"mass": 0.003, "air_drag": 2e-5}}, "air_drag 0 -> 1.999"),
         (ROD, "orientation", {"joints": [{**ROD["joints"][0], "dry_friction": 0.03}]}, "joint_dry_friction 0 -> 0.0"),
     ],
 )
@@ -88,7 +96,8 @@ def test_a_force_that_the_model_has_on_demand_is_named(
     noise = 2e-3 * np.random.default_rng(0).standard_normal(150)
     angle = getattr(motion.states, field).data[4::4].reshape(-1)
     np.savetxt(tmp_path / "seen.txt", np.column_stack([0.04 * np.arange(1, 151), angle + noise]))
-    channel = {"column": 1, "field": field, "node": 0, "unit": "rad", "sigma": 2e-3}
+    unit = "m" if field == "position" else "rad"
+    channel = {"column": 1, "field": field, "node": 0, "unit": unit, "sigma": 2e-3}
     seen = {"file": str(tmp_path / "seen.txt"), "channels": [channel]}
     unknowns = (
         {"gravity": {"parameter": "gravity", "entries": [1]}} if tables is ROD else {"g": {"parameter": "gravity"}}

@@ -11,7 +11,7 @@ from typing import Any
 from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.numerics import spring as spring_element
-from simphys.simulators.mass_spring import actuate, external, integrate
+from simphys.simulators.mass_spring import actuate, air, external, integrate
 from simphys.substep import edges
 
 from ..simulators.mass_spring.systems import controls, system, weights
@@ -49,6 +49,11 @@ def weight_and_ground(module: Any) -> None:
     check(lambda *x: module.Rub.apply(model, *x, 0.1), (state.position, state.velocity, params.mass, *ground))
 
 
+def resistance(module: Any) -> None:
+    model, params, state = system(2, nodes=4, springs=4, air=True)
+    check(lambda *x: module.Resist.apply(model, *x, 0.1), (state.velocity, params.mass, params.air_drag))
+
+
 def integration(module: Any) -> None:
     model, params, state = system(2, nodes=4, springs=4)
     force = weights(state.position.shape).requires_grad_()
@@ -68,6 +73,9 @@ RULES = ("adj_*", "jvp_*")
 SWEEPS = [
     Sweep(spring_element, RULES, springs),
     Sweep(external, RULES, weight_and_ground),
+    Sweep(
+        air, RULES, resistance, equivalent={"adj_resist: speed > 0 -> speed >= 0": "at rest: mass_spring/test_air.py"}
+    ),
     Sweep(integrate, RULES, integration),
     Sweep(actuate, RULES, actuation),
 ]

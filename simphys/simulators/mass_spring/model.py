@@ -44,6 +44,8 @@ class Params(Record):
     """Normal force per depth of penetration [N/m], []; 0 means no ground."""
     ground_friction: Tensor = field(default_factory=lambda: tensor(0.0))
     """Friction force per normal force and tangential velocity [s/m], []."""
+    air_drag: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Drag of the air on each node: force per squared speed, against it [kg/m], [n]; [0] without air."""
     amplitude: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
     """Relative change of the rest length per unit of control [1], [S]; [0] without actuators."""
     hidden_weight: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
@@ -87,6 +89,8 @@ class MassSpring(Model):
     """Number of nodes, the last ones, that are fixed points of anchored springs rather than the user's own nodes."""
     actuator: npt.NDArray[np.int32] | None = None
     """Index of the actuator that drives each spring, -1 for none, [S]."""
+    air: bool = False
+    """True if the air has a drag that grows with the square of the speed."""
     controller: Controller | None = None
     """Controller that computes the actuators' control from a pattern and the state; None if the control is an input."""
 
@@ -163,6 +167,7 @@ class MassSpring(Model):
             **dict.fromkeys(("mass", "drag"), (n,)),
             "gravity": (self.dim,),
             **dict.fromkeys(("ground_height", "ground_stiffness", "ground_friction"), ()),
+            "air_drag": (n if self.air else 0,),
             "amplitude": (S if self.actuators else 0,),
             **(NO_SHAPES if self.network is None else self.network.shapes()),
         }

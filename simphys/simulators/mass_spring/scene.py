@@ -34,7 +34,7 @@ class MassSpringConfig(Config):
 
     SIZES = ((("geometry", "lattice", "shape"), 1000), (("controller", "hidden"), 1000))
     PARAMETERS = (
-        {("material", name): name for name in ("stiffness", "damping", "mass", "drag")}
+        {("material", name): name for name in ("stiffness", "damping", "mass", "drag", "air_drag")}
         | {("geometry", "anchors", EACH, name): name for name in ("stiffness", "damping")}
         | {("environment", "ground", name): f"ground_{name}" for name in ("height", "stiffness", "friction")}
     )
@@ -45,11 +45,13 @@ class MassSpringConfig(Config):
         ("geometry", "pinned", EACH),
     )
 
-    ROWS = dict.fromkeys(("position", "velocity", "mass", "drag"), BODIES)
+    ROWS = dict.fromkeys(("position", "velocity", "mass", "drag", "air_drag"), BODIES)
 
     DEMANDS = demands_of(
-        MaterialSection, "stiffness", "damping", "rest_length", "amplitude", "mass", "drag"
+        MaterialSection, "stiffness", "damping", "rest_length", "amplitude", "mass", "drag", "air_drag"
     ) | demands_of(GroundSection, "stiffness", "friction", prefix="ground_")
+
+    ON_DEMAND = ("air_drag",)
 
     simulator: MassSpringSimulator
     geometry: GeometrySection
@@ -57,6 +59,11 @@ class MassSpringConfig(Config):
     environment: EnvironmentSection = EnvironmentSection()
     state: StateSection = StateSection()
     controller: ControllerSection | None = None
+
+    @property
+    def has_air(self) -> bool:
+        """True if the drag of the air is given, or unknown, or has a value."""
+        return self.material.air_drag is not None or "air_drag" in self.named_parameters
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
@@ -86,6 +93,8 @@ class MassSpringConfig(Config):
             "gravity": np.array(self.environment.gravity or [0.0] * dim, dtype=float),
             **{f"ground_{name}": np.array(value) for name, value in ground},
         }
+        if self.has_air:
+            params["air_drag"] = expand(material.air_drag or 0.0, nodes)
         channels = len(self.geometry.actuators)
         if channels:
             params["amplitude"] = expand(material.amplitude or 0.0, len(ends))
@@ -121,6 +130,7 @@ class MassSpringConfig(Config):
             self.simulator.integrator,
             anchors=len(anchored),
             actuator=actuator if geometry.actuators else None,
+            air=self.has_air,
             controller=self._controller(),
         )
 

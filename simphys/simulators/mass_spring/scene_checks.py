@@ -145,7 +145,7 @@ def _check_material(material: MaterialSection, *, nodes: int, springs: int) -> I
         constraint = f"the {springs} springs need a stiffness"
         yield Problem(("material", "stiffness"), constraint, NOTHING, "Add stiffness = 1e3, for example.")
     for name, value in material:
-        count, what = (nodes, "node") if name in ("mass", "drag") else (springs, "spring")
+        count, what = (nodes, "node") if name in ("mass", "drag", "air_drag") else (springs, "spring")
         yield from check_length(("material", name), value, count, what)
 
 

@@ -89,7 +89,7 @@ class MaterialSection(Section):
 
     stiffness [N/m]; damping of springs along their axis [N s/m]; rest_length [m], by default the distance between the
     start positions; amplitude [1 / unit of the control]: relative change of an actuated spring's rest length per unit
-    of control; mass [kg]; drag of nodes [1/s].
+    of control; mass [kg]; drag of nodes [1/s]; air_drag of nodes [kg/m], force per squared speed.
     """
 
     stiffness: NonNegative | list[NonNegative] | None = None
@@ -98,6 +98,7 @@ class MaterialSection(Section):
     amplitude: NonNegative | list[NonNegative] | None = None
     mass: Positive | list[Positive] = 1.0
     drag: NonNegative | list[NonNegative] = 0.0
+    air_drag: NonNegative | list[NonNegative] | None = None
 
 
 class GroundSection(Section):

@@ -7,6 +7,7 @@ from typing import Any
 from simphys.autograd import Tensor
 
 from .actuate import Actuate
+from .air import Resist
 from .external import GroundForce, NormalForce, Rub, Weight
 from .integrate import Damp, Drift, Kick, KickFactors, Predict
 from .model import MassSpring, Params, State
@@ -30,10 +31,14 @@ def step(model: MassSpring, params: Params, state: State, control: Tensor | None
     def pull(x: Any, v: Any) -> Any:
         return SpringForce.apply(model, x, v, params.stiffness, params.damping, rest_length)
 
+    def resist(v: Any, time: float) -> Any:
+        return Resist.apply(model, v, params.mass, params.air_drag, time) if model.air else v
+
     first, *second = [
         (stage, *KickFactors.apply(model, params.drag, params.mass, stage.kick, stage.damp, model.free))
         for stage in model.stages
     ]
+    velocity = resist(velocity, first[0].kick)
     if not second:
         stage, decay, impulse = first
         force = pull(position, velocity) + GroundForce.apply(model, position, velocity, *ground) + weight
@@ -50,7 +55,8 @@ def step(model: MassSpring, params: Params, state: State, control: Tensor | None
     predicted = Predict.apply(model, damped, velocity)
     force = pull(position, predicted) + NormalForce.apply(model, position, *ground[:2]) + weight
     velocity = Kick.apply(model, velocity, force, decay, impulse)
-    return State(position, Rub.apply(model, position, velocity, params.mass, *ground, stage.kick))
+    velocity = Rub.apply(model, position, velocity, params.mass, *ground, stage.kick)
+    return State(position, resist(velocity, stage.kick))
 
 
 def sense(model: MassSpring, state: State, pattern: Tensor) -> Any:

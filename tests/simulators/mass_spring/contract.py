@@ -70,7 +70,7 @@ BOTH = ("velocity", "stiffness")
 
 CONTRACT = Contract(  # 18 springs form blocks of four, the last one incomplete; 7 are taken one by one
     modes=(
-        *cases("plane", 2, nodes=8, springs=18, seed=2, case=MODES),
+        *cases("plane", 2, nodes=8, springs=18, air=True, seed=2, case=MODES),
         *cases("line", 1, nodes=8, springs=7, seed=1, case={**MODES, "silent": NO_FRICTION}),
         *cases("space", 3, nodes=8, springs=7, seed=3, case=MODES),
         *cases("driven", 2, nodes=8, springs=18, actuators=4, seed=2, case=MODES),

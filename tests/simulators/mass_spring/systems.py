@@ -25,6 +25,7 @@ def system(
     damping: float = 0.3,
     ground: float = 40.0,
     free: bool = False,
+    air: bool = False,
     actuators: int = 0,
     controlled: bool = False,
     seed: int = 0,
@@ -54,6 +55,7 @@ def system(
         "ground_height": 0.1,
         "ground_stiffness": ground,
         "ground_friction": 0.2,
+        "air_drag": random.uniform(0.1, 0.5, nodes if air else 0),
     }
     velocity = random.uniform(-1, 1, (nodes, dim))
     values["amplitude"] = random.uniform(0.1, 0.3, springs if actuators else 0)
@@ -61,7 +63,7 @@ def system(
     controller = (
         Controller(waves=3, hidden=5, goal=tuple(random.uniform(0.5, 1, dim)), scale=0.7) if controlled else None
     )
-    model = MassSpring(ends, pinned, dim, dt, integrator, actuator=actuator, controller=controller)
+    model = MassSpring(ends, pinned, dim, dt, integrator, actuator=actuator, air=air, controller=controller)
     if model.network is not None:
         values |= {name: random.normal(size=shape) for name, shape in model.network.shapes().items()}
     params = Params(**{name: tensor(value, requires_grad=True) for name, value in values.items()})
