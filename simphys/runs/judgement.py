@@ -14,12 +14,19 @@ from simphys.assess.quality import whiteness_of_channels
 from simphys.optimize.correlation import LAGS
 from simphys.record import RunRecorder
 
+from .results import renew_verdict
+
 
 def write_judgement(recorder: RunRecorder, criteria: Sequence[Criterion], uncertainty: Uncertainty | None) -> None:
-    """Record the verdict with its criteria in `judgement`, covariances in `covariance`, tests in `residual_tests`."""
+    """Record the verdict with its criteria in `judgement`, covariances in `covariance`, tests in `residual_tests`.
+
+    The files of a fit that lie there tell the verdict, too.
+    """
     columns = {name: [getattr(each, name) for each in criteria] for name in ("name", "verdict", "found", "remedy")}
     texts: dict[str, Any] = columns
     recorder.write("judgement", attrs={"verdict": worst(criteria)}, value=[each.value for each in criteria], **texts)
+    if recorder.folder is not None:
+        renew_verdict(recorder.folder, criteria)
     if uncertainty is None:
         return
     standard, robust = uncertainty.standard.covariance, uncertainty.robust_covariance

@@ -69,6 +69,27 @@ def write_results(
         raise StorageError(f"results in {folder} cannot be written: {reason}. Free some space.") from error
 
 
+def renew_verdict(folder: Path, criteria: Sequence[Criterion]) -> None:
+    """Tell the criteria of a judgement that goes on after the fit in its files, where there are any.
+
+    Errors: StorageError.
+    """
+    table, scene = folder / "fitted.json", folder / FITTED
+    if not (table.exists() and scene.exists()):
+        return
+    found = json.loads(table.read_text(encoding="utf-8"))
+    before, found["verdict"] = found["verdict"], worst(criteria)
+    found["criteria"] = [asdict(each) for each in criteria]
+    told = "; its verdict: {}.\n".format
+    text = scene.read_text(encoding="utf-8").replace(told(before), told(found["verdict"]), 1)
+    try:
+        table.write_text(json.dumps(_without_nan(found), indent=1) + "\n", encoding="utf-8")
+        scene.write_text(text, encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or error
+        raise StorageError(f"results in {folder} cannot be written: {reason}. Free some space.") from error
+
+
 def _write_scene(folder: Path, scene: Scene, unknowns: Unknowns, result: optimize.Result, verdict: str) -> None:
     tables = to_dict(scene.config)
     natural = unknowns.natural(result.theta)

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import simphys
+from simphys.app import fit_check
+from simphys.assess import Criterion
 from simphys.experiment.scene import Scene, build_scene, load_scene
 from simphys.experiment.unknowns import Unknowns
 from simphys.scenefile import ConfigError, from_dict, to_dict
@@ -63,6 +65,16 @@ def test_tables_hold_the_values_their_errors_and_the_covariance(tmp_path: Path) 
     assert found["verdict"] == "passed"
     np.testing.assert_allclose(found["covariance"], fit.recording["covariance/standard"])
     assert {"robust_covariance", "correlation", "criteria", "values"} <= found.keys()
+
+
+def test_files_tell_the_verdict_of_what_follows_the_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    doubt = Criterion("recovery", 0.0, "doubtful", "none", "Try again.")
+    monkeypatch.setattr(fit_check, "judge_recovery", lambda *_: doubt)
+    fit, _ = fit_check.recover_scene(oscillator(tmp_path / "seen.txt"), folder=tmp_path / "run", times=5)
+    found = json.loads((tmp_path / "run/fitted.json").read_text())
+    assert fit.verdict == found["verdict"] == "doubtful" and found["criteria"][-1]["name"] == "recovery"
+    assert "its verdict: doubtful." in (tmp_path / "run/fitted.toml").read_text()
+    np.testing.assert_allclose(found["covariance"], fit.recording["covariance/standard"])
 
 
 def test_matrices_of_evaluations_stay_only_when_asked(tmp_path: Path) -> None:
