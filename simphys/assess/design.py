@@ -33,7 +33,7 @@ LONGER = 1.5
 """Factor of a longer recording."""
 RECORDING = "recording "
 MOST_CANDIDATES = 24
-"""Largest number of components of the state that are considered as further sensors."""
+"""Largest number of components of the state that are considered as further sensors; of more, as many are drawn."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,9 @@ def _further_sensors(rank: _Ranking) -> Iterator[Option]:
     first = next(part for part in scene.parts if part.observations is not None)
     if not all(sensors.is_plain(part.config) for part in scene.parts) or first.members is not None:
         return
-    candidates = _list_candidates(first)[:MOST_CANDIDATES]
-    for channel, sigma in candidates:
+    candidates = _list_candidates(first)
+    drawn = np.random.default_rng(0).permutation(len(candidates))[:MOST_CANDIDATES]  # the first lie side by side
+    for channel, sigma in [candidates[place] for place in np.sort(drawn)]:
 
         def see(seen: Observations, channel: Channel = channel, sigma: float = sigma) -> Observations:
             there = np.any(seen.weights > 0, axis=1, keepdims=True)

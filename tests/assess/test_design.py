@@ -88,3 +88,11 @@ def test_data_that_do_not_determine_the_unknowns_are_refused(tmp_path: Path) -> 
     given["unknowns"]["mass"] = {"parameter": "mass", "entries": [0]}  # only stiffness / mass can be told
     with pytest.raises(InputError, match="data must determine all"):
         design_scene(build(given))
+
+
+def test_further_sensors_of_a_grid_lie_all_over_it() -> None:
+    """They need not be the first ones, which lie in a corner."""
+    scene = simphys.load_scene(SCENE.parents[1] / "heat" / "quadrants.toml")
+    names = [each.name for each in design_scene(scene).options if each.kind == "further sensor"]
+    rows = {int(name.split()[-2].rstrip(",")) for name in names}
+    assert len(names) == 24 and min(rows) <= 2 and max(rows) >= 7
