@@ -21,6 +21,7 @@ from simphys.autograd.errors import InputError
 from simphys.experiment.objective import SceneObjective
 from simphys.experiment.scene import Scene
 from simphys.optimize.mapping import Map
+from simphys.runs.digits import format_estimate
 from simphys.runs.estimates import RANK_CHECK_UNKNOWNS
 from simphys.runs.judgement import write_judgement
 from simphys.runs.run_files import open_recorder
@@ -122,12 +123,13 @@ def recovery_rows(fit: Identification, found: Recovery) -> list[tuple[str, ...]]
     """Format the recovery of each unknown: its bias and scatter in standard errors, and the coverage."""
     rows: list[tuple[str, ...]] = []
     for place, row in enumerate(fit.unknowns):
+        value, _ = format_estimate(row.value, row.larger_error)
         missed = found.error[:, place]
         if not np.isfinite(missed).all():
-            rows.append((row.label, row.unit, f"{row.value:.8g}", "-", "-", "-"))
+            rows.append((row.label, row.unit, value, "-", "-", "-"))
             continue
         mean, scatter = float(missed.mean()), float(missed.std(ddof=1))
         covered = float(np.mean(np.abs(missed) <= NOMINAL))
         bias = f"{mean:+.2f} ± {scatter / math.sqrt(len(missed)):.2f}"
-        rows.append((row.label, row.unit, f"{row.value:.8g}", bias, f"{scatter:.2f}", f"{100 * covered:.0f} %"))
+        rows.append((row.label, row.unit, value, bias, f"{scatter:.2f}", f"{100 * covered:.0f} %"))
     return rows

@@ -23,7 +23,7 @@ from simphys.assess.before import judge_cheaply
 from simphys.autograd.errors import StorageError
 from simphys.autograd.kernels.compilation import compiled
 from simphys.optimize.stages import Stage
-from simphys.runs.digits import format_start
+from simphys.runs.digits import format_estimate, format_start
 from simphys.runs.fit_text import HEADS, estimate_rows, last_if_worse
 from simphys.runs.reading import describe_readings, explains_nothing
 from simphys.runs.run_files import CERTIFICATE
@@ -222,7 +222,7 @@ def print_intervals(rows: Sequence[Interval]) -> None:
     """Print intervals beside the standard errors."""
     cells = [
         (
-            *(r.label, r.unit, f"{r.value:.8g}"),
+            *(r.label, r.unit, format_estimate(r.value, r.standard_error)[0]),
             *[_number(each) for each in (r.standard_error, r.below, r.above)],
             f"{_number(r.factor * r.below)} to {_number(r.factor * r.above)}",
         )

@@ -17,6 +17,7 @@ from simphys.app.report import print_intervals
 from simphys.autograd.errors import InputError
 from simphys.experiment.scene import Scene
 from simphys.record import Recording
+from simphys.runs.digits import format_estimate
 
 from ..helpers import oscillator as command
 from ..helpers.small_scenes import oscillator, oscillator_with_memory, soft_square
@@ -94,6 +95,7 @@ def test_recovery_is_recorded_with_its_coverage(tmp_path: Path) -> None:
     assert found.error.shape == (12, 3) and found.coverage > 0.8
     rows = recovery_rows(fit, found)
     assert [row[0] for row in rows] == ["stiffness", "drag", "start"] and all("±" in row[3] for row in rows)
+    assert [row[2] for row in rows] == [format_estimate(row.value, row.larger_error)[0] for row in fit.unknowns]
     assert fit.recording.attrs("judgement")["verdict"] == "passed"
 
 
@@ -120,4 +122,5 @@ def test_intervals_are_doubtful_where_residuals_are_correlated_and_those_that_al
     print_intervals(rows)
     printed = capsys.readouterr().out
     for row in rows:
+        assert f" {format_estimate(row.value, row.standard_error)[0]} " in printed
         assert f"{row.factor * row.below:+.3g} to {row.factor * row.above:.3g}" in printed
