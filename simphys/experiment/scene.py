@@ -163,6 +163,10 @@ def _build_one(config: Any) -> Scene:
     last = None if observations is None else float(observations.times[-1])
     steps = config.time.step_count(last_observation=last)
     if observations is not None:
+        if not steps:
+            constraint = "the recording must have a sample after the start of the motion, at 0"
+            remedy = "Lower observations.every, widen observations.window, or correct observations.begin or time."
+            raise InputError(str(observations.file), constraint, f"the last one at {last:g}", remedy)
         observations = hold_out(_within(observations, steps * config.time.dt), config.observations.validation)
     controls = None
     if config.control is not None:

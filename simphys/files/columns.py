@@ -83,7 +83,8 @@ class TextTable:
         for row, (_, cells) in enumerate(rows):
             if len(cells) != self.width:
                 constraint = f"every line must have as many cells as the first, {self.width}"
-                raise InputError(self.place(row), constraint, str(len(cells)), "Correct or remove this line.")
+                remedy = "Correct or remove this line; if commas are decimal ones, divide the cells by semicolons."
+                raise InputError(self.place(row), constraint, str(len(cells)), remedy)
 
     def column(self, key: int | str) -> np.ndarray:
         index = self._index(key)

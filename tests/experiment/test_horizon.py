@@ -68,3 +68,9 @@ def test_a_loss_that_needs_more_than_the_trajectory_holds_is_refused(tmp_path: P
 def test_a_horizon_is_a_number_of_steps(steps: Any) -> None:
     with pytest.raises(InputError, match=r"Scene\.rollout, steps: is a number of time steps, at least 1; found"):
         soft_square().rollout(steps=steps)
+
+
+def test_a_recording_that_ends_where_the_motion_starts_is_named(tmp_path: Path) -> None:
+    (tmp_path / "seen.txt").write_text("0 1.0\n")
+    with pytest.raises(InputError, match=r"seen\.txt: .* have a sample after the start.*Lower observations\.every"):
+        oscillator(tmp_path / "seen.txt", time={"dt": 0.01, "duration": None})

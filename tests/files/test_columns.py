@@ -72,6 +72,8 @@ def test_a_cell_that_is_no_number_is_named(file: Path, cell: str) -> None:
 def test_a_ragged_line_is_named(file: Path) -> None:
     file.write_text("0,1\n\n1,2,3\n")
     assert error(file, 0).startswith("FILE, line 3: every line must have as many cells as the first, 2; found 3. ")
+    file.write_text("t,x\n0,1,0,2\n")
+    assert "if commas are decimal ones, divide the cells by semicolons" in error(file, 0)
 
 
 def test_a_wrong_column_is_answered_with_those_that_exist(file: Path) -> None:
