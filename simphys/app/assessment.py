@@ -137,7 +137,8 @@ def _settle(before: list[Criterion], fit: Identification) -> list[Criterion]:
     """Settle what the fit has answered: a search that converges inside all bounds did not stall at one."""
     found = fit.uncertainty
     inside = fit.result.success and found is not None and not (found.at_lower | found.at_upper).any()
-    return settle_starts(before) if inside else before
+    described = all(each.verdict == "passed" for each in fit.criteria if each.name == "misfit")
+    return settle_starts(before, described=described) if inside else before
 
 
 def _explain(objective: SceneObjective[Scene], fit: Identification) -> list[Criterion]:

@@ -15,7 +15,8 @@ from simphys.experiment.objective import SceneObjective
 
 from .chi_square import unit_before_fit
 from .criteria import Criterion
-from .resolution import judge_pace, judge_resolution
+from .pace import judge_pace
+from .resolution import judge_resolution
 from .uncertainty import LARGEST
 
 Array = np.ndarray[Any, Any]
@@ -103,11 +104,17 @@ def _judge_starts(objective: SceneObjective[Any]) -> Iterator[Criterion]:
         yield Criterion("starts", 0, "passed", "no unknown starts at a bound")
 
 
-def settle_starts(criteria: Sequence[Criterion]) -> list[Criterion]:
-    """Settle the doubt about starts at a bound after a search that left all of them and converged."""
+def settle_starts(criteria: Sequence[Criterion], *, described: bool) -> list[Criterion]:
+    """Settle doubts after a search that converged inside all bounds.
+
+    It has left starts at a bound. Where the recording is `described` well, its times and its size are what they seemed.
+    """
+    settled = {"starts": ", and the fit left it"}
+    if described:
+        settled |= dict.fromkeys(("size", "first sample"), ", and the fit describes it")
     return [
-        replace(each, verdict="passed", found=f"{each.found}, and the fit left it", remedy="")
-        if each.name == "starts" and each.verdict == "doubtful"
+        replace(each, verdict="passed", found=each.found + settled[each.name], remedy="")
+        if each.name in settled and each.verdict == "doubtful"
         else each
         for each in criteria
     ]

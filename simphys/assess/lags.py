@@ -21,7 +21,7 @@ from simphys.experiment.objective import SceneObjective
 from simphys.experiment.observe import Observations
 from simphys.experiment.setup import Setup
 
-from .resolution import predict_with_rates
+from .pace import predict_with_rates
 
 Array = np.ndarray[Any, Any]
 

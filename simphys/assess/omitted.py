@@ -32,7 +32,8 @@ from .dissipation import gives_energy
 from .lags import describe_lags
 from .misfit import is_too_small, list_misfits
 from .optimum import ITERATIONS, NAMED, describe_local_optimum, most_left, part_left
-from .resolution import describe_rest
+from .pace import describe_rest, describe_size
+from .resolution import describe_late
 from .uncertainty import Uncertainty
 
 Array = np.ndarray[Any, Any]
@@ -81,7 +82,7 @@ def explain_misfit(
     """Say of a misfit that is too large which numbers would explain it; other criteria stay.
 
     A misfit that passes is too large if residuals are alike, and larger than stated noise. Bounds that hold the fit
-    back are tried first. Of a search that failed nothing else is said, and nothing at all where residuals are
+    back are tried first. Of a search that failed a wrong unit alone is said, and nothing at all where residuals are
     independent, as noise is, but for those of a few samples.
     """
     by_name = {each.name: each for each in criteria}
@@ -100,8 +101,9 @@ def explain_misfit(
         if explained:
             return list(criteria)
     if by_name["search"].verdict == "failed":
-        return list(criteria)
-    words = describe_rest(objective)
+        words = describe_size(objective)
+        return [replace(each, remedy=words or each.remedy) if each.name == told.name else each for each in criteria]
+    words = describe_rest(objective) or describe_late(objective.scene)
     if not words:
         found = find_omitted(objective, uncertainty)
         words = _describe_optimum(objective, uncertainty, found[0]) if found else ""

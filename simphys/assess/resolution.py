@@ -1,20 +1,15 @@
-"""Do time steps, samples and cells resolve the motion, and does it change as fast as the recording says?"""
+"""Are times those of the motion, and do time steps, samples and cells resolve it?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from simphys import optimize
-from simphys.autograd import no_grad
-from simphys.experiment.misfits import predict, sigma_is_stated
-from simphys.experiment.objective import SceneObjective, as_failed_trial
+from simphys.experiment.misfits import sigma_is_stated
 from simphys.experiment.observe import Observations
 from simphys.experiment.setup import Setup
-from simphys.experiment.trajectory import compute_trajectory
 
 from .chi_square import compare_neighbours
 from .criteria import Criterion
@@ -27,58 +22,40 @@ MANY_STEPS = 5_000_000
 """Steps of a horizon beyond which the unit of time is doubtful."""
 MANY_STEPS_A_PERIOD = 100_000
 """Steps in a period of the measured motion beyond which the unit of time is doubtful."""
-OTHER_PACE = 10.0
-"""Ratio of the times in which the recording, and the motion from the start, change, beyond which units may differ."""
-RESTING_SAMPLES = 5
-"""Least number of samples at the beginning that show a body at rest."""
-MOVING = 20.0
-"""Distance, in standard deviations of the noise, by which the motion from the start must move in that time."""
+LATE = 2.0
+"""First time of a recording, in its lengths, beyond which its times may count from another start."""
 CLEAR = 4.0
 """Distance from the mean, in standard deviations of the noise, at which a value lies on one side of it."""
 SPEED_ERROR = 0.01
 """Relative error of the speed of the slowest waves that shifts a wave by a tenth of a period in ten wavelengths."""
-BEGIN = "If the recording began before the motion, set observations.begin to the time when this began."
 UNIT_OF_TIME = "Is the column of time in s? For a recording in ms set observations.time_unit = 0.001."
 
 
 def judge_resolution(scene: Setup) -> list[Criterion]:
-    """Judge time steps, samples and cells of each experiment; nothing is simulated."""
-    return [each for part in scene.parts for each in (*_judge_sampling(part), *_judge_waves(part))]
+    """Judge times, time steps, samples and cells of each experiment; nothing is simulated."""
+    parts = [each for part in scene.parts for each in (*_judge_sampling(part), *_judge_waves(part))]
+    return [*parts, *list(judge_first_sample(scene))[:1]]
 
 
-def judge_pace(objective: SceneObjective[Any]) -> Iterator[Criterion]:
-    """Judge whether the motion from the start changes much faster than the recording, or before it; simulates it.
-
-    It is faster, whatever the time step, if the times of the recording are in milliseconds, and before it if the
-    recording began before the motion. Yields nothing if no channel stands out of its noise, or none moves.
-    Errors: optimize.FailedTrial for a start that blows up.
-    """
-    found = [pace for part in objective.scene_at(objective.start).parts for pace in _compare_paces(part)]
-    if not found:
-        return
-    words, ratio, _ = max(found, key=lambda each: each[1])
-    rests = [rest for *_, rest in found if rest]
-    if ratio <= OTHER_PACE and len(rests) == len(found):
-        yield Criterion("pace", ratio, "doubtful", rests[0], BEGIN)
-    elif ratio > OTHER_PACE:
-        remedy = f"{UNIT_OF_TIME} Otherwise give unknowns.NAME.start other values."
-        yield Criterion("pace", ratio, "doubtful", words, remedy)
-    else:
-        yield Criterion("pace", ratio, "passed", words)
+def judge_first_sample(scene: Setup) -> Iterator[Criterion]:
+    """Doubt recordings whose first sample comes long after the start of the motion, such as trials of one clock."""
+    for part in scene.parts:
+        seen, unit = part.observations, part.units.time
+        if seen is None or len(seen.times) < FEW_SAMPLES:
+            continue
+        first, length = float(seen.times[0]), float(seen.times[-1] - seen.times[0])
+        if first > LATE * length:
+            words = f"{part.name}: " * bool(part.name)
+            words += (
+                f"the first sample comes {first:g} {unit} after the start of the motion, the others within {length:.3g}"
+            )
+            remedy = f"If the motion began with the recording, set its observations.begin = {first:g}."
+            yield Criterion("first sample", first / length, "doubtful", words, remedy)
 
 
-def describe_rest(objective: SceneObjective[Any]) -> str:
-    """Describe a recording at rest while the motion from the start is not, with a remedy; empty if there is none.
-
-    Nothing is said where the time at which channels are late is sought.
-    """
-    if any(each.parameter == "channel_delay" for each in objective.scene.config.unknowns.values()):
-        return ""
-    try:
-        doubts = [each for each in judge_pace(objective) if each.remedy == BEGIN]
-    except optimize.FailedTrial:
-        return ""
-    return f"{doubts[0].found}. {BEGIN}" if doubts else ""
+def describe_late(scene: Setup) -> str:
+    """Describe such a recording, with a remedy; empty if there is none."""
+    return next((f"{each.found}. {each.remedy}" for each in judge_first_sample(scene)), "")
 
 
 def find_period(times: Array, values: Array, noise: float = 0.0) -> float:
@@ -112,7 +89,7 @@ def _judge_sampling(scene: Setup) -> Iterator[Criterion]:
     if scene.steps > MANY_STEPS:
         yield Criterion("resolution", scene.steps, "doubtful", found, UNIT_OF_TIME)
         return
-    clear = _list_clear_channels(scene)
+    clear = list_clear_channels(scene)
     period = min(
         [find_period(seen.times[rows], seen.values[rows, c], noise) for c, rows, noise in clear], default=np.inf
     )
@@ -141,7 +118,7 @@ def _describe_times(scene: Setup) -> str:
     return f"{len(seen.times)} samples from {seen.times[0]:.3g} to {seen.times[-1]:.3g} {own}{unit}"
 
 
-def _list_clear_channels(scene: Setup) -> Iterator[tuple[int, Array, float]]:
+def list_clear_channels(scene: Setup) -> Iterator[tuple[int, Array, float]]:
     """List the channels that stand out of their noise, which alone would cross the mean: rows of samples, and noise."""
     seen = scene.observations
     if not isinstance(seen, Observations):
@@ -181,55 +158,3 @@ def _judge_waves(scene: Setup) -> Iterator[Criterion]:
         yield Criterion("wavelength", cells, "doubtful", found, remedy)
     else:
         yield Criterion("wavelength", cells, "passed", found)
-
-
-def _compare_paces(scene: Setup) -> Iterator[tuple[str, float, str]]:
-    """Divide the time in which a channel changes by its scatter by that of the motion from the start, for each.
-
-    Yields words, this ratio, and words about a channel that rests at the beginning, while the motion does not, or "".
-    Noise makes the first time shorter, so that it hides a difference, and feigns none. Periodic angles are left out.
-    """
-    seen = scene.observations
-    clear = [each for each in _list_clear_channels(scene) if len(each[1]) >= FEW_SAMPLES]
-    if not clear or not isinstance(seen, Observations):
-        return
-    motion, rates = predict_with_rates(scene, seen)
-    for c, rows, noise in clear:
-        values = seen.values[rows, c]
-        change, elapsed = (_root_mean_square(np.diff(each)) for each in (values, seen.times[rows]))
-        own = values.std() * elapsed / change
-        size, rate = motion[rows, c].std(), _root_mean_square(rates[rows, c])
-        if size > 0 and rate > 0 and seen.channels[c].modulo is None:
-            unit, name = scene.units.time, f"{scene.name}: " * bool(scene.name) + seen.channels[c].label
-            words = f"{name} changes by its scatter in {own:.2g} {unit}, "
-            words += f"in the motion from the start in {size / rate:.2g} {unit}"
-            rest = _count_resting(values, noise)
-            moved = np.ptp(motion[rows[:rest], c]) if rest >= RESTING_SAMPLES else 0.0
-            still = ""
-            if moved > MOVING * noise and moved > 0.2 * np.ptp(values):
-                until = seen.times[rows[rest - 1]]
-                still = f"{name} is at rest for the first {until:.3g} {unit}, the motion from the start is not"
-            yield words, float(own * rate / size), still
-
-
-def _count_resting(values: Array, noise: float) -> int:
-    """Count the samples at the beginning that differ from the mean of the first ones by noise alone."""
-    away = np.abs(values - values[:RESTING_SAMPLES].mean()) > CLEAR * noise
-    return int(np.argmax(away)) if away.any() else 0  # a channel that never moves tells nothing
-
-
-def predict_with_rates(scene: Setup, seen: Observations) -> tuple[Array, Array]:
-    """Predict the channels [N, C], and their rates over a time step at each sample, however far these are apart."""
-    later = np.minimum(seen.times + scene.dt, scene.steps * scene.dt)
-    times, places = np.unique(np.concatenate([later - scene.dt, later]), return_inverse=True)
-    shape = (len(times), len(seen.channels))
-    probe = replace(seen, times=times, values=np.zeros(shape), weights=np.ones(shape), validation=None)
-    watched = replace(scene, observations=probe)
-    with no_grad(), as_failed_trial():
-        found = np.asarray(predict(watched, compute_trajectory(watched, only_seen=True)).data, float)
-    before, after = found[places[: len(later)]], found[places[len(later) :]]
-    return before, (after - before) / scene.dt
-
-
-def _root_mean_square(values: Array) -> float:
-    return float(np.sqrt(np.mean(values**2)))
