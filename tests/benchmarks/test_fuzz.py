@@ -23,8 +23,8 @@ CASES = (
     | dict.fromkeys(run.FILES, 500)
     | dict.fromkeys(run.SWEEPS, 100)
     | {"runs/interrupted": 12}
-    | dict.fromkeys(run.RANDOM_STEPS, 6)
-    | dict.fromkeys(run.FITS, 2)
+    | dict.fromkeys(run.RANDOM_STEPS, 3)
+    | dict.fromkeys(run.FITS, 1)
 )
 """Mutations of each target in the whole proof. `python -m benchmarks.fuzz --cases 100000` is the long run."""
 QUICK = 50
