@@ -14,6 +14,7 @@ from simphys.simulators.rigid import inertia_checks, target_checks, unknown_chec
 from simphys.simulators.rigid.contacts import overlap
 from simphys.simulators.rigid.joints.assembly import find_tree
 from simphys.simulators.rigid.scene import (
+    are_named,
     are_started,
     build_joints,
     find_frame,
@@ -86,7 +87,8 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     if found or planes is None or joints is None or contact is None or simulator is None:
         return found
     named = list(_list_named(sections))
-    started = have_starts(joints, *[section for _, section in named])
+    given = [section for _, section in named]
+    started = have_starts(joints, *given)
     found += _check_starts(bodies, joints, started=started)
     found += inertia_checks.problems(bodies, named)
     if not found:
@@ -95,8 +97,8 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
         found += unknown_checks.problems(bodies, joints, named, started=started)
     for key, values in [] if found else named[1:]:
         found += value_checks.problems(key, bodies, joints, values, started=started)
-    moved = {each.parameter for each in (unknowns or {}).values()}
-    if not found and loss is not None and moved.isdisjoint(("position", "centre_of_mass")):
+    moves = are_named(("position",), unknowns or {}) or are_named(("centre_of_mass",), *given)
+    if not found and loss is not None and not moves:
         found += target_checks.problems(bodies, planes, loss.terms, is_hard=simulator.law == "impulse")
     return found
 

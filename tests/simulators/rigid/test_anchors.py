@@ -207,6 +207,16 @@ def test_the_centre_of_mass_of_a_body_that_bounces_is_found(tmp_path: Path) -> N
         assert abs(row.value - value) < 3.5 * row.standard_error < 5e-3, row
 
 
+def test_a_target_near_the_floor_is_reached_by_a_centre_that_a_value_moves() -> None:
+    """By itself the centre of the ball stays 10 cm above the floor; moved by 5 cm it comes within 5 cm."""
+    term = {"kind": "final_state", "field": "position", "nodes": [0], "target": [0.5, 0.07]}
+    tables = {**ROLLING, "loss": {"terms": [term]}, "unknowns": {"v": {"parameter": "velocity"}}}
+    with pytest.raises(ConfigError, match=r"unreachable target: body 0 stays 0\.1 or more in front of plane 0"):
+        build_scene(from_dict(tables))
+    moved = {"c": {"parameter": "centre_of_mass", "value": [[0.0, -0.05]]}}
+    assert build_scene(from_dict({**tables, "values": moved})).params.centre_of_mass.data.tolist() == [[0.0, -0.05]]
+
+
 def scene_with(**changes: Any) -> Scene:
     tables = in_plane()
     for key, change in changes.items():
