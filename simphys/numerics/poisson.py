@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, no_type_check
 import numpy as np
 
 from simphys.autograd import kernel, runtime
+from simphys.autograd.kernels import device
 from simphys.autograd.kernels.alignment import aligned_zeros
 from simphys.autograd.kernels.records import RecordType, record
 from simphys.autograd.kernels.runtime import ti
@@ -50,7 +51,7 @@ def stores_blocks() -> bool:
     return not runtime.settings().on_gpu
 
 
-def target(array: Array) -> Target:
+def target(array: Any) -> Target:
     """Make what kernels write an array as."""
     return Target(array, array.reshape(-1, BLOCK) if stores_blocks() else None)
 
@@ -218,24 +219,25 @@ def kernels(real: Any, dim: int, wide: bool) -> SimpleNamespace:
 
     @no_type_check
     @kernel(wide=wide)
-    def relax(grid: integers, b: reals, e: reals, omega: reals, x: padded):
+    def relax(grid: integers, b: reals, e: reals, omega: reals, half: ti.i32, x: padded):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            f.relax(grid, b, e, omega, x, 0, 1)
+            f.relax(grid, b, e, omega, x, half, 1)
 
     return SimpleNamespace(relax=relax)
 
 
 class JacobiSweeps:
-    """Solver of `count` Jacobi sweeps from 0, which is a linear symmetric map from b to z."""
+    """Solver of `count` Jacobi sweeps from 0, which is a linear symmetric map from b to z, on the device."""
 
     def __init__(self, system: Poisson, count: int) -> None:
-        self.b, pair = system.array(), system.array(2)
-        self.z = pair[system.size :] if count % 2 == 0 else pair[: system.size]
+        self.b, self.z = device.to_device(system.array()), device.to_device(system.array(2))
         self.iterations, self.residual = count, 0.0  # 0 by definition: these sweeps are the result wanted
         omega = np.ones(count, runtime.real_dtype())
         launch = kernels(runtime.real(), system.dim, stores_blocks()).relax
-        self._launch = launch.bind(system.grid, self.b, system.inverse, omega, target(pair))
+        grid, inverse, ones = (device.to_device(array) for array in (system.grid, system.inverse, omega))
+        # From the half of z from which the last sweep ends in the first one.
+        self._launch = launch.bind(grid, self.b, inverse, ones, (count - 1) % 2, target(self.z))
 
     def solve(self) -> None:
         """Compute z from b."""

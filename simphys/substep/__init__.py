@@ -13,6 +13,7 @@ from .dense import dense
 from .edges import edges
 from .faces import faces
 from .from_grid import from_grid
+from .launched import Entries, Target, launched
 from .neighbours import neighbours
 from .operation import operation
 from .pairs import pairs
@@ -30,6 +31,7 @@ from .weighted import Weights, weighted
 
 __all__ = [
     "Along",
+    "Entries",
     "Event",
     "Fields",
     "Functions",
@@ -37,6 +39,7 @@ __all__ = [
     "Parameters",
     "Setting",
     "Static",
+    "Target",
     "Weights",
     "along",
     "collect",
@@ -46,6 +49,7 @@ __all__ = [
     "element",
     "faces",
     "from_grid",
+    "launched",
     "neighbours",
     "operation",
     "pairs",

@@ -117,8 +117,15 @@ class Action:
     """Slot of the workspace that the action sets to zero, if that is all it does."""
     call: Callable[[Arrays, Moment], None] | None = None
     """Operation on whole arrays that the host runs, in place of a loop."""
+    launch: Callable[[Mapping[Slot, Any]], Callable[[], None]] | None = None
+    """Function that makes, from the `Entries` of slots, launches of kernels of its own, in place of a loop."""
     origin: str = ""
     """Sub-step that it belongs to, and which of its passes: shown beside the text, which does not depend on it."""
+
+    @property
+    def is_call(self) -> bool:
+        """True for an operation on whole arrays, which is no loop."""
+        return self.call is not None or self.launch is not None
 
     def slots(self) -> KeysView[Slot]:
         """Slots that it writes or reads, in this order."""
@@ -357,3 +364,8 @@ def _addresses(place: Place, view: View, index: str) -> list[str]:
         return [f"{base}{view.components} * ({index}) + {c}" for c in range(view.components)]
     size = size_name(view.domain)
     return [f"{base}{c} * {size} + {index}" if c else f"{base}{index}" for c in range(view.components)]
+
+
+def no_loop(site: Site) -> None:
+    """Write nothing, for operations that are no loops."""
+    raise AssertionError("an operation has no loop")

@@ -23,7 +23,7 @@ from simphys.autograd import runtime
 from simphys.autograd.errors import InputError, MissingJvp
 from simphys.simulator import Array, Shape
 
-from .action import Access, Action, Arrays, Kind, Moment, Site, Slot
+from .action import Access, Action, Arrays, Kind, Moment, Slot, no_loop
 from .function import declare
 from .pattern import Pattern, Source
 from .program import WHOLE, Domain, Op, Value, View
@@ -300,11 +300,7 @@ def _make_call(
     run: Callable[[Arrays, Moment], None], reads: Iterable[Slot], writes: Iterable[Slot], access: Access = "other"
 ) -> Action:
     """Make the action of a call; with access "own", the memory of what it writes may be that of what it reads."""
-    return Action(WHOLE, _no_loop, dict.fromkeys(reads, access), dict.fromkeys(writes, access), call=run)
-
-
-def _no_loop(site: Site) -> None:
-    raise AssertionError("an operation has no loop")
+    return Action(WHOLE, no_loop, dict.fromkeys(reads, access), dict.fromkeys(writes, access), call=run)
 
 
 def _parameters(function: Run) -> tuple[str, ...]:

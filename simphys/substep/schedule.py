@@ -33,7 +33,12 @@ class Group:
     @property
     def is_call(self) -> bool:
         """True for an operation on whole arrays, which is no loop."""
-        return self.actions[0].call is not None
+        return self.actions[0].is_call
+
+    @property
+    def on_device(self) -> bool:
+        """True if kernels take its arrays, rather than an operation of the host."""
+        return self.actions[0].call is None
 
     @property
     def in_order(self) -> bool:
@@ -140,7 +145,7 @@ def _access(user: Group | Action, slot: Slot) -> Access:
 
 
 def _fits(group: Group, action: Action) -> bool:
-    if group.is_call or action.call is not None:
+    if group.is_call or action.is_call:
         return False
     return all([pair == ("own", "own") for pair in _shared(group, action)])
 

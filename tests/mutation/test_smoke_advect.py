@@ -12,7 +12,8 @@ from unittest.mock import patch
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.autograd.proof.mutation import ERRORS
 from simphys.numerics import multilinear
-from simphys.simulators.smoke import advect, lattice, maccormack, model, sampling, source, transport
+from simphys.simulators.smoke import advect, diffuse, extended, lattice, maccormack, sampling, source, transport
+from simphys.simulators.smoke.model import Smoke
 
 from ..simulators.smoke import test_advect
 from ..simulators.smoke.flows import CHANNEL, some, velocity
@@ -38,19 +39,19 @@ def moved(advection: str, module: Any = advect) -> None:
     check(module.AdvectVelocity, beside, velocity(beside), some(4, 2, seed=3))
 
 
-def check(function: Any, of: model.Smoke, *inputs: Any) -> None:
+def check(function: Any, of: Smoke, *inputs: Any) -> None:
     gradcheck(lambda *x: function.apply(of, *x), inputs, mode="projected", repeats=1)
 
 
 @contextmanager
 def workspaces(**parts: Any) -> Iterator[None]:
     """Make transports from other modules, within a context."""
-    advect._workspace.cache_clear()
+    advect._space.cache_clear()
     with ExitStack() as stack:
         for name, part in parts.items():
             stack.enter_context(patch.object(transport, name, part))
         yield
-    advect._workspace.cache_clear()
+    advect._space.cache_clear()
 
 
 def reusing(original: Any, module: Any, *new: str) -> SimpleNamespace:
@@ -94,17 +95,24 @@ def interpolation(module: Any) -> None:
 
 
 def ghosts(module: Any) -> None:
-    lattices = {name: getattr(module, name) for name in ("velocity_lattices", "smoke_lattice")}
-    with workspaces(), patch.multiple(advect, **lattices):
+    """Loops that bring arrays to extended ones and back, with their ghosts."""
+    with workspaces(extended=module):
         moved("maccormack")
 
 
+def diffused(module: Any) -> None:
+    """The ghosts of arrays of the host, which diffusion reads."""
+    channel = test_advect.model_of(5, 4, boundaries=CHANNEL)
+    with patch.object(diffuse, "velocity_lattices", module.velocity_lattices):
+        check(diffuse.Diffuse.apply, channel, velocity(channel), some(), some(4, 2, seed=3))
+
+
 def transports(module: Any) -> None:
-    advect._workspace.cache_clear()
+    advect._space.cache_clear()
     with patch.object(advect, "Transport", module.Transport):
         for advection in ("semi_lagrangian", "maccormack"):
             moved(advection)
-    advect._workspace.cache_clear()
+    advect._space.cache_clear()
 
 
 def functions(module: Any) -> None:
@@ -130,8 +138,9 @@ SWEEPS = [
     sweep_of(sampling, ("*.jvp_*",), samples("jvp_sample")),
     sweep_of(maccormack, ("adj_*", "*.adj_*"), corrections("adj_correct")),
     sweep_of(maccormack, ("jvp_*", "*.jvp_*"), corrections("jvp_correct")),
-    sweep_of(lattice, ("Lattice.adj_extend",), ghosts),
+    sweep_of(lattice, ("Lattice.adj_extend",), diffused),
+    sweep_of(extended, ("*.adj_extend", "*.pass_on"), ghosts),
     sweep_of(transport, ("Transport.pull", "Transport.push"), transports),
-    sweep_of(advect, ("pull_*", "push_*", "*.collect_adj_velocity"), functions),
+    sweep_of(advect, ("adj_*", "jvp_*", "_Space.take_adj_velocity"), functions),
     sweep_of(source, ("adj_*", "jvp_*"), added),
 ]

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import ERRORS
-from simphys.simulators.smoke import divergence, project
+from simphys.simulators.smoke import divergence, project, sweeps
 
 from ..simulators.smoke import test_project
 from .suite import *  # noqa: F403 - the tests of all sweeps
@@ -50,6 +50,11 @@ def projected(module: Any, grid: str, boxes: list[Any]) -> None:
                 test_project.test_a_collocated_projection_is_approximate(cells, sides)
 
 
+def swept(module: Any) -> None:
+    model = test_project.model_of((3, 5), (I, O, C, C), projection="jacobi", sweeps=3)
+    gradcheck(lambda u: module.ProjectBySweeps.apply(model, u), test_project.leaf(model), mode="projected", repeats=1)
+
+
 def differences(grid: str) -> Any:
     def checked(module: Any) -> None:
         project._workspace.cache_clear()
@@ -64,6 +69,7 @@ def differences(grid: str) -> Any:
 
 SWEEPS = [
     Sweep(project, ("pull", "push", "adj_project", "jvp_project"), projections, errors=ALSO),
+    Sweep(sweeps, ("adj_*", "jvp_*"), swept, errors=ALSO),
     *[
         Sweep(divergence, (f"{grid}_*.divergence", f"{grid}_*.correct", other), differences(grid), errors=ALSO)
         for grid, other in (("staggered", "*.cross_outflow"), ("collocated", "sign"))

@@ -69,7 +69,7 @@ class Layout:
     sizes: dict[str, int] = field(default_factory=dict)
     """Elements of an array for each batch member, by the name of the kernel's argument."""
     in_loops: set[str] = field(default_factory=set)
-    """Names of the arrays that loops take. Others, which operations alone take, stay on the host."""
+    """Names of the arrays that kernels take. Others, which operations of the host alone take, stay there."""
 
     def place(self, slot: Slot, array: str, offset: str) -> None:
         """Place a slot in an array of its elements."""
@@ -175,7 +175,7 @@ def place_rest(layout: Layout, run: Pass, variant: Variant) -> None:
     """Place adjoint sums, and what goes from loop to loop, in the parts of the batch members of two arrays."""
     known = {run.aliases.get(slot, slot) for slot in layout.places}
     inside = find_locals(run.all_groups, known)
-    looped = {slot for group in run.all_groups if not group.is_call for slot in group.slots()}
+    looped = {slot for group in run.all_groups if group.on_device for slot in group.slots()}
     for group in run.all_groups:
         for slot in sorted(group.slots(), key=str):
             if slot in layout.places or slot in inside:

@@ -145,7 +145,7 @@ def adjoint_pass(
     available = {*stored, *program.result.values()}
     _append_again(program, scope, _value_reads(adjoints), available)
     again = scope.actions
-    apart = any([action.call is not None for action in again])  # so that kernels of the forward pass serve again
+    apart = any([action.is_call for action in again])  # so that kernels of the forward pass serve again
     scope.actions = [*again, *start, *adjoints] if apart else [*start, *again, *adjoints]
     aliases = _alias_states(program, scope)
     actions = [_under_aliases(action, aliases) for action in _complete(scope, pieces)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from simphys.autograd import runtime
 from simphys.autograd.kernels import device
 from simphys.simulator import Array, Shape
 from simphys.substep.action import Action, Moment, Slot
+from simphys.substep.launched import Entries
 
 from . import forms
 from .arrays import copy_elements, to_device
@@ -34,7 +36,9 @@ class Call:
         """Names of the arrays that it takes."""
         return [self.layout.places[slot].array for slot in self.action.slots()]
 
-    def bind(self, known: Mapping[str, Any], inputs: Mapping[str, Array], notes: dict[str, Any]) -> CallLaunch:
+    def bind(
+        self, known: Mapping[str, Any], inputs: Mapping[str, Array], notes: dict[str, Any]
+    ) -> CallLaunch | KernelLaunch:
         """Bind it to the arrays of an engine, as `inputs`, which lie on the host, or else as `known` arguments."""
         layout = self.layout
         sizes = layout.sizes | layout.starts | {f"size_{array}": size for array, size in layout.parts.items()}
@@ -44,9 +48,13 @@ class Call:
             name = layout.places[slot].array.removeprefix(ARRAY)
             at = _Position(*_find_position(slot, layout, sizes, member))
             array = inputs[name] if name in inputs else known[name]
+            if self.action.launch is not None and name in inputs:
+                array = to_device(array, slot.memory_element)
             return (_HostMemory if isinstance(array, np.ndarray) else _DeviceMemory)(array, at, slot)
 
         members = [{slot: locate(slot, b) for slot in self.action.slots()} for b in range(known["members"])]
+        if self.action.launch is not None:
+            return KernelLaunch(self.action, members, layout)
         return CallLaunch(self.action, members, layout, notes)
 
 
@@ -85,7 +93,7 @@ class CallLaunch:
     ) -> None:
         assert action.call is not None, "an operation"
         self._run, self._notes, self._action = action.call, notes, action
-        self._arrays = [_Arrays(layout, action.slots()) for _ in members]
+        self._arrays = [_BySlot(layout, action.slots()) for _ in members]
         self._moving = [[(slot, place) for slot, place in each.items() if not place.is_fixed] for each in members]
         self._copied = [
             [
@@ -110,14 +118,36 @@ class CallLaunch:
                 place.put(arrays[slot], begin, first)
 
 
-class _Arrays(dict[Slot, Array]):
-    """Arrays of slots; a slot that shares the memory of another has its array."""
+class KernelLaunch:
+    """Launches of an operation's own kernels in a step, for all batch members, where the arrays of an engine lie."""
+
+    def __init__(self, action: Action, members: Sequence[Mapping[Slot, _Memory]], layout: Layout) -> None:
+        assert action.launch is not None, "an operation with kernels of its own"
+        self._launches, self._moving = [], []
+        for places in members:
+            entries = _BySlot(layout, action.slots())
+            entries |= {slot: place.entries() for slot, place in places.items()}
+            self._launches.append(action.launch(entries))
+            moving = [slot for slot, place in places.items() if not place.is_fixed]
+            self._moving.append([(entries[slot], places[slot].position) for slot in moving])
+
+    def __call__(self, first: int, begin: int, end: int) -> None:
+        """Launch them for the step of row `begin`."""
+        assert end == begin + 1, "each step is launched by itself"
+        for launch, moving in zip(self._launches, self._moving, strict=True):
+            for entries, position in moving:
+                entries.begin = position.begin + position.each_row * begin + position.each_step * first
+            launch()
+
+
+class _BySlot(dict[Slot, Any]):
+    """Arrays of slots, or their entries; a slot that shares the memory of another has the same."""
 
     def __init__(self, layout: Layout, slots: Collection[Slot]) -> None:
         super().__init__()
         self._places, self._slots = layout.places, {layout.places[slot]: slot for slot in slots}
 
-    def __missing__(self, slot: Slot) -> Array:
+    def __missing__(self, slot: Slot) -> Any:
         return self[self._slots[self._places[slot]]]
 
 
@@ -139,12 +169,14 @@ class _HostMemory:
     def __init__(self, array: Array, position: _Position, slot: Slot) -> None:
         length = math.prod(slot.memory_element)
         self._numbers, self._shape, self._size = array.reshape(-1), slot.value.shape, slot.value.size
-        self._position = _Position(*[length * n for n in position])
+        self.position = _Position(*[length * n for n in position])
         self.is_fixed = not (position.each_row or position.each_step)
 
+    def entries(self) -> Entries:
+        return Entries(self._numbers, self.position.begin)
+
     def fetch(self, row: int, step: int, *, read: bool) -> Array:
-        position = self._position
-        begin = position.begin + position.each_row * row + position.each_step * step
+        begin = self.position.at(row, step)
         found: Array = self._numbers[begin : begin + self._size].reshape(self._shape)
         return found
 
@@ -155,21 +187,28 @@ class _DeviceMemory:
     is_fixed = False
 
     def __init__(self, array: Any, position: _Position, slot: Slot) -> None:
-        self._array, self._position = array, position
+        self._array, self.position = array, position
         self._shape: Shape = slot.value.shape
         self._element, self._count = slot.memory_element, slot.memory_count
-        self._staging = to_device(np.zeros((self._count, *self._element)), self._element)
+
+    @functools.cached_property
+    def _staging(self) -> Any:
+        return to_device(np.zeros((self._count, *self._element)), self._element)
+
+    def entries(self) -> Entries:
+        assert not self._element, "operations take arrays of numbers"
+        return Entries(self._array, self.position.begin)
 
     def fetch(self, row: int, step: int, *, read: bool) -> Array:
         if not read:
             return np.empty(self._shape, runtime.real_dtype())
-        begin = self._position.at(row, step)
+        begin = self.position.at(row, step)
         copy_elements(self._element, self._array, begin, self._staging, 0, self._count)
         return device.to_host(self._staging, self._shape).copy()
 
     def put(self, values: Array, row: int, step: int) -> None:
         self._staging.write(values.reshape(self._count, *self._element))
-        copy_elements(self._element, self._staging, 0, self._array, self._position.at(row, step), self._count)
+        copy_elements(self._element, self._staging, 0, self._array, self.position.at(row, step), self._count)
 
 
 _Memory = _HostMemory | _DeviceMemory

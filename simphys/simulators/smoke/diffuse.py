@@ -29,9 +29,8 @@ from simphys.simulator import Array
 from simphys.substep import operation
 
 from .faces import is_prescribed
-from .lattice import Index, Lattice, velocity_lattices
+from .lattice import Index, Lattice, extended_shape, velocity_lattices
 from .model import Smoke
-from .transport import ArrayPool
 
 
 def forward(
@@ -50,7 +49,7 @@ def pull(
     """Return adj_velocity, adj_viscosity [] and adj_boundary_velocity."""
     adj, k = adj_diffused_velocity, _diffusion_number(model, viscosity)
     adj_velocity, adj_boundary, adj_k = adj.copy(), np.zeros(boundary_velocity.shape, adj.dtype), 0.0
-    adj_u = _pool(model).get_velocity("adj_")
+    adj_u = _extended(model, "adj_")
     adj_u.fill(0)
     for lattice, rate in _find_rates(model, velocity, boundary_velocity):
         each, g = adj_u[lattice.components], adj[lattice.components][lattice.own]
@@ -85,7 +84,7 @@ def _add(model: Smoke, base: Array, k: float, velocity: Array, boundary: Array, 
 
 def _find_rates(model: Smoke, velocity: Array, boundary: Array) -> Iterator[tuple[Lattice, Array]]:
     """Yield M (A u + 2 c w) of each lattice, from sums over neighbours in arrays that are extended by ghosts."""
-    u = _pool(model).get_velocity()
+    u = _extended(model, "")
     for lattice in velocity_lattices(model):
         each = u[lattice.components]
         each[lattice.inside] = velocity[lattice.components][lattice.own]
@@ -113,9 +112,10 @@ def _zero_given_faces(model: Smoke, lattice: Lattice, values: Array) -> Array:
     return values
 
 
-@runtime.cached(maxsize=4)
-def _pool(model: Smoke) -> ArrayPool:
-    return ArrayPool(model)
+@runtime.cached(maxsize=8)
+def _extended(model: Smoke, kind: str) -> Array:
+    """Make an extended velocity, or its adjoint for the kind "adj_", initially zero."""
+    return np.zeros((model.dim, *extended_shape(model)), runtime.real_dtype())
 
 
 def _diffusion_number(model: Smoke, viscosity: Array) -> float:

@@ -13,12 +13,15 @@ and columns. See `numerics.poisson` for the layout of b and z.
 """
 
 import functools
+import math
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
 import numpy as np
 
 from simphys.autograd import kernel, runtime
+from simphys.autograd.kernels import device
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.poisson import (
     COLUMNS,
@@ -32,7 +35,6 @@ from simphys.numerics.poisson import (
     Poisson,
 )
 from simphys.numerics.poisson import functions as passes
-from simphys.simulator import Array
 
 from .model import Smoke
 
@@ -53,31 +55,37 @@ def weight(w: ti.template(), faces: ti.template(), a: ti.template(), plane, row,
     return w[place]
 
 
+@ti.func
+def held(target: ti.template(), adds, i):
+    """Return what a sum in a target holds already; 0 for one that is set."""
+    return ti.select(adds == 1, target[i], 0.0)
+
+
 def staggered_divergence(real: Any, dim: int) -> Any:
     f, block = passes(real, dim, False), ti.types.vector(BLOCK, real)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @ti.func
-    def cross_outflow(faces: ti.template(), w: ti.template(), u: ti.template(), plane, row, j):
+    def cross_outflow(faces: ti.template(), w: ti.template(), u: ti.template(), begin, plane, row, j):
         """Return the outflow of a cell through the faces between rows, and in 3-D between planes."""
         here, after = (plane * faces[ROWS] + row) * faces[COLUMNS] + j, (row + 1) % faces[ROWS]
-        row_component = (dim - 2) * faces[COMPONENT]
+        row_component = begin + (dim - 2) * faces[COMPONENT]
         to = row_component + (plane * faces[ROWS] + after) * faces[COLUMNS] + j
         total = w[faces[WEIGHTS] + row + 1] * u[to] - w[faces[WEIGHTS] + row] * u[row_component + here]
         if ti.static(dim == 3):
             beyond = ((plane + 1) % faces[PLANES] * faces[ROWS] + row) * faces[COLUMNS] + j
-            total += w[plane + 1] * u[beyond] - w[plane] * u[here]
+            total += w[plane + 1] * u[begin + beyond] - w[plane] * u[begin + here]
         return total
 
     @no_type_check
     @kernel
-    def divergence(grid: integers, faces: integers, w: reals, u: reals, b: reals):
+    def divergence(grid: integers, faces: integers, w: reals, u: reals, b: reals, begin: ti.i32):
         ti.loop_config(serialize=True)
         for _ in range(1):
             v = block(0)
             for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
                 to = f.start(grid, plane, row)
-                at = (dim - 1) * faces[COMPONENT] + (plane * faces[ROWS] + row) * faces[COLUMNS]  # along the row
+                at = begin + (dim - 1) * faces[COMPONENT] + (plane * faces[ROWS] + row) * faces[COLUMNS]
                 one = 2 * faces[WEIGHTS]
                 blocks = (faces[COLUMNS] - 1) // BLOCK
                 for part in range(blocks):
@@ -85,12 +93,12 @@ def staggered_divergence(real: Any, dim: int) -> Any:
                     for k in range(BLOCK):
                         j = first + k
                         along = w[one + j + 1] * u[at + j + 1] - w[one + j] * u[at + j]
-                        v[k] = cross_outflow(faces, w, u, plane, row, j) + along
+                        v[k] = cross_outflow(faces, w, u, begin, plane, row, j) + along
                     for k in range(BLOCK):
                         b[to + first + k] = v[k]
                 for j in range(blocks * BLOCK, grid[COLUMNS]):
                     along = w[one + j + 1] * u[at + (j + 1) % faces[COLUMNS]] - w[one + j] * u[at + j]
-                    b[to + j] = cross_outflow(faces, w, u, plane, row, j) + along
+                    b[to + j] = cross_outflow(faces, w, u, begin, plane, row, j) + along
 
     return divergence
 
@@ -101,7 +109,10 @@ def staggered_correction(real: Any, dim: int) -> Any:
 
     @no_type_check
     @kernel
-    def correct(grid: integers, faces: integers, w: reals, z: reals, u: reals):
+    def correct(
+        grid: integers, faces: integers, w: reals, z: reals, u: reals, target: reals, adds: ti.i32, begin: ti.i32,
+        target_begin: ti.i32,
+    ):  # fmt: skip
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.wrap(grid, z, 0)
@@ -123,12 +134,14 @@ def staggered_correction(real: Any, dim: int) -> Any:
                         first = part * BLOCK
                         for k in range(BLOCK):
                             j = first + k
-                            v[k] = u[to + j] - weight(w, faces, a, plane, row, j) * (z[at + j - stride] - z[at + j])
+                            change = weight(w, faces, a, plane, row, j) * (z[at + j - stride] - z[at + j])
+                            v[k] = held(target, adds, target_begin + to + j) + u[begin + to + j] - change
                         for k in range(BLOCK):
-                            u[to + first + k] = v[k]
+                            target[target_begin + to + first + k] = v[k]
                     for j in range(blocks * BLOCK, columns):
                         change = weight(w, faces, a, plane, row, j) * (z[at + j - stride] - z[at + j])
-                        u[to + j] = u[to + j] - change
+                        there = target_begin + to + j
+                        target[there] = held(target, adds, there) + u[begin + to + j] - change
 
     return correct
 
@@ -162,22 +175,23 @@ def collocated_divergence(real: Any, dim: int) -> Any:
 
     @no_type_check
     @kernel
-    def divergence(grid: integers, faces: integers, w: reals, u: reals, b: reals):
+    def divergence(grid: integers, faces: integers, w: reals, u: reals, b: reals, begin: ti.i32):
         ti.loop_config(serialize=True)
         for _ in range(1):
             planes, rows, columns, periodic = grid[PLANES], grid[ROWS], grid[COLUMNS], grid[PERIODIC_COLUMNS]
             v = block(0)
             for plane, row in ti.ndrange(planes, rows):
                 to = f.start(grid, plane, row)
-                at = (dim - 1) * faces[COMPONENT] + (plane * rows + row) * columns  # of the component along the row
+                at = begin + (dim - 1) * faces[COMPONENT] + (plane * rows + row) * columns  # along the row
                 row_before, row_after = neighbours(row, rows, grid[PERIODIC_ROWS])
                 below, above = sign(row, row_before, grid[PERIODIC_ROWS]), sign(row, row_after, grid[PERIODIC_ROWS])
-                below_at = (dim - 2) * faces[COMPONENT] + (plane * rows + row_before) * columns
-                above_at = (dim - 2) * faces[COMPONENT] + (plane * rows + row_after) * columns
+                below_at = begin + (dim - 2) * faces[COMPONENT] + (plane * rows + row_before) * columns
+                above_at = begin + (dim - 2) * faces[COMPONENT] + (plane * rows + row_after) * columns
                 plane_before, plane_after = neighbours(plane, planes, grid[PERIODIC_PLANES])
                 near = sign(plane, plane_before, grid[PERIODIC_PLANES])
                 far = sign(plane, plane_after, grid[PERIODIC_PLANES])
-                near_at, far_at = (plane_before * rows + row) * columns, (plane_after * rows + row) * columns
+                near_at = begin + (plane_before * rows + row) * columns
+                far_at = begin + (plane_after * rows + row) * columns
                 blocks = ti.max(columns - 2, 0) // BLOCK
                 for part in range(blocks):
                     first = 1 + part * BLOCK
@@ -207,7 +221,10 @@ def collocated_correction(real: Any, dim: int) -> Any:
 
     @no_type_check
     @kernel
-    def correct(grid: integers, faces: integers, w: reals, z: reals, u: reals):
+    def correct(
+        grid: integers, faces: integers, w: reals, z: reals, u: reals, target: reals, adds: ti.i32, begin: ti.i32,
+        target_begin: ti.i32,
+    ):  # fmt: skip
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.wrap(grid, z, 0)
@@ -217,13 +234,13 @@ def collocated_correction(real: Any, dim: int) -> Any:
                 for plane, row in ti.ndrange(planes, rows):
                     at = f.start(grid, plane, row)
                     to = (a + dim - 3) * faces[COMPONENT] + (plane * rows + row) * columns
-                    before, after = at - 1, at + 1
+                    lower, upper = at - 1, at + 1
                     if ti.static(a == 1):
-                        before = ti.select(row == 0 and grid[PERIODIC_ROWS] == 0, at, at - grid[ROW_STRIDE])
-                        after = ti.select(row == rows - 1 and grid[PERIODIC_ROWS] == 0, at, at + grid[ROW_STRIDE])
+                        lower = ti.select(row == 0 and grid[PERIODIC_ROWS] == 0, at, at - grid[ROW_STRIDE])
+                        upper = ti.select(row == rows - 1 and grid[PERIODIC_ROWS] == 0, at, at + grid[ROW_STRIDE])
                     if ti.static(a == 0):
-                        before = ti.select(plane == 0 and grid[PERIODIC_PLANES] == 0, at, at - grid[PLANE_STRIDE])
-                        after = ti.select(
+                        lower = ti.select(plane == 0 and grid[PERIODIC_PLANES] == 0, at, at - grid[PLANE_STRIDE])
+                        upper = ti.select(
                             plane == planes - 1 and grid[PERIODIC_PLANES] == 0, at, at + grid[PLANE_STRIDE]
                         )
                     blocks = columns // BLOCK
@@ -231,15 +248,18 @@ def collocated_correction(real: Any, dim: int) -> Any:
                         first = part * BLOCK
                         for k in range(BLOCK):
                             j = first + k
-                            v[k] = u[to + j] - 0.5 * (z[before + j] - z[after + j])
+                            change = 0.5 * (z[lower + j] - z[upper + j])
+                            v[k] = held(target, adds, target_begin + to + j) + u[begin + to + j] - change
                         for k in range(BLOCK):
-                            u[to + first + k] = v[k]
+                            target[target_begin + to + first + k] = v[k]
                     for j in range(blocks * BLOCK, columns):
-                        u[to + j] = u[to + j] - 0.5 * (z[before + j] - z[after + j])
+                        there = target_begin + to + j
+                        change = 0.5 * (z[lower + j] - z[upper + j])
+                        target[there] = held(target, adds, there) + u[begin + to + j] - change
                     if ti.static(a == 2) and grid[PERIODIC_COLUMNS] == 0:  # ghosts at the ends of rows are 0: correct
-                        last = columns - 1
-                        u[to] = u[to] - 0.5 * z[at]
-                        u[to + last] = u[to + last] + 0.5 * z[at + last]
+                        there = target_begin + to
+                        target[there] = target[there] - 0.5 * z[at]
+                        target[there + columns - 1] = target[there + columns - 1] + 0.5 * z[at + columns - 1]
 
     return correct
 
@@ -250,40 +270,65 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
     return SimpleNamespace(divergence=collocated_divergence(real, dim), correct=collocated_correction(real, dim))
 
 
+@functools.cache
+def clear_kernel(real: Any) -> Any:
+    @no_type_check
+    @kernel
+    def clear(
+        places: ti.types.ndarray(dtype=ti.i32, ndim=1),
+        count: ti.i32,
+        target: ti.types.ndarray(dtype=real, ndim=1),
+        begin: ti.i32,
+    ):
+        """Set the entries at these places to zero."""
+        for n in range(count):
+            target[begin + places[n]] = 0.0
+
+    return clear
+
+
 class Differences:
-    """The divergence b of `velocity` [dim, *faces], and its correction by z.
+    """The divergence b of a velocity [dim, *faces], and its correction by z.
 
     Either includes "all" faces, or only those that are "free", that is, not at closed or inflow sides. Launches are
-    bound to the arrays once, which makes them cheap.
+    bound to arrays once, which makes them cheap.
     """
 
-    def __init__(self, model: Smoke, system: Poisson, b: Array, z: Array) -> None:
+    def __init__(self, model: Smoke, system: Poisson, b: Any, z: Any) -> None:
         real = runtime.real_dtype()
-        self.velocity = np.zeros((model.dim, *model.faces), real)
+        self._b, self._z = b, z
         faces, length = (1, *model.faces)[-3:], max(system.cells) + 1
         sizes = np.array([*faces, np.prod(faces), length], np.int32)
         weights = {"all": np.ones((3, length), real), "free": np.ones((3, length), real)}
-        self._beyond: list[tuple[slice | int, ...]] = []
+        entries = np.arange(model.dim * math.prod(model.faces), dtype=np.int32).reshape(model.dim, *model.faces)
+        beyond = [np.zeros(0, np.int32)]
         for axis, (n, pair) in enumerate(zip(system.cells, system.ends, strict=True)):
             for face, end in zip((0, n), pair, strict=True):
                 weights["free"][axis + 3 - system.dim, face] = end != "closed"
             if model.faces[axis] > n:
-                cut = [slice(None)] * axis
-                self._beyond += [(a, *cut, n) for a in range(system.dim) if a != axis]
-        loops = (staggered if model.grid == "staggered" else collocated)(runtime.real(), system.dim)
-        u = self.velocity.reshape(-1)
-        self._divergence, self._correct = {}, {}
-        for name, values in weights.items():
-            arguments = system.grid, sizes, values.reshape(-1)
-            self._divergence[name] = loops.divergence.bind(*arguments, u, b)
-            self._correct[name] = loops.correct.bind(*arguments, z, u)
+                beyond += [np.take(entries[a], n, axis).reshape(-1) for a in range(system.dim) if a != axis]
+        self._beyond = np.unique(np.concatenate(beyond))
+        self._loops = (staggered if model.grid == "staggered" else collocated)(runtime.real(), system.dim)
+        grid = device.to_device(system.grid), device.to_device(sizes)
+        self._places = {name: (*grid, device.to_device(values.reshape(-1))) for name, values in weights.items()}
 
-    def divergence(self, faces: str) -> None:
-        """Compute b = D u from these faces."""
-        self._divergence[faces]()
+    def divergence(self, faces: str, velocity: Any) -> Callable[[int], None]:
+        """Bind b = D u from these faces; launched with the first entry of the velocity in its array."""
+        bound: Callable[[int], None] = self._loops.divergence.bind(*self._places[faces], velocity, self._b)
+        return bound
 
-    def correct(self, faces: str) -> None:
-        """Update u <- u - D^T z at these faces, with 0 beyond a component's own faces."""
-        self._correct[faces]()
-        for entries in self._beyond:
-            self.velocity[entries] = 0
+    def correct(self, faces: str, velocity: Any, target: Any, *, adds: bool = False) -> Callable[[int, int], None]:
+        """Bind u - D^T z at these faces, with 0 beyond a component's own faces; set, or added to, a target.
+
+        Launched with the first entry of the velocity, and of the target, which may be the velocity itself.
+        """
+        correct = self._loops.correct.bind(*self._places[faces], self._z, velocity, target, int(adds))
+        if adds or not self._beyond.size:
+            return correct
+        clear = clear_kernel(runtime.real()).bind(device.to_device(self._beyond), self._beyond.size, target)
+
+        def launch(begin: int, target_begin: int) -> None:
+            correct(begin, target_begin)
+            clear(target_begin)
+
+        return launch

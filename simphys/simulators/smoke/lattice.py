@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,11 +56,17 @@ class Lattice:
     own: Index
     """Index of these values in an array [fields, *model.faces], or in smoke [1, *cells]."""
     ghosts: tuple[Ghost, ...]
+    padded: Shape
+    """Shape of the extended array of one field."""
+    entries: Shape
+    """Shape of an array of one field without ghosts."""
     frame: Array
     """`Axis` of each axis, flattened."""
     places: Array
-    """Integers for each axis, flattened: number of values, stride in an extended array, and the steps `up` and `back`
-    between entries that are averaged to a staggered velocity (see sampling)."""
+    """Integers for each axis: number of values, stride in an extended array, and the steps `up` and `back` between
+    entries that are averaged to a staggered velocity (see sampling); then the number of entries in an extended array of
+    one field, and the first component."""
+    is_velocity: bool
 
     @property
     def fields(self) -> int:
@@ -67,9 +74,45 @@ class Lattice:
         return self.components.stop - self.components.start
 
     @property
+    def dim(self) -> int:
+        return len(self.shape)
+
+    @property
     def lines(self) -> int:
         """Number of lines of values along the last axis."""
         return math.prod(self.shape[:-1])
+
+    @cached_property
+    def strides(self) -> Array:
+        """Distance between values along each axis in an array of `own` entries, and between fields."""
+        return np.array(
+            [*[math.prod(self.entries[axis + 1 :]) for axis in range(self.dim)], math.prod(self.entries)], np.int32
+        )
+
+    @cached_property
+    def table(self) -> Array:
+        """The ghosts of all fields in an extended array, axis by axis, flattened; see `extended.GHOST`.
+
+        `given` is in an array [2 dim] for smoke, or [2 dim, dim] for components of a velocity.
+        """
+        index = np.arange(self.fields * math.prod(self.padded), dtype=np.int32).reshape(self.fields, *self.padded)
+        rows = []
+        for ghost in self.ghosts:
+            layer, source, given = index[ghost.layer].reshape(-1), index[ghost.source].reshape(-1), -1
+            if ghost.given is not None:
+                field, side = ghost.given
+                given = self.dim * side + self.components.start + field if self.is_velocity else side
+            rows.append(np.column_stack(np.broadcast_arrays(layer, source, ghost.sign, given)))
+        return np.concatenate(rows).astype(np.int32).reshape(-1)
+
+    @cached_property
+    def ends(self) -> Array:
+        """First row of each axis in `table`, and the number of rows."""
+        index, counts = np.empty((self.fields, *self.padded), bool), [0] * self.dim
+        for ghost in self.ghosts:
+            axis = next(a for a, entry in enumerate(ghost.layer[1:]) if not isinstance(entry, slice))
+            counts[axis] += index[ghost.layer].size
+        return np.cumsum([0, *counts]).astype(np.int32)
 
     def extend(self, extended: Array, given: Array) -> None:
         """Write the ghosts, for `given` [fields, 2 dim] at the sides."""
@@ -143,8 +186,11 @@ def _lattice(model: Smoke, fields: tuple[int | None, ...]) -> Lattice:
         inside=(slice(None), *[slice(1, n + 1) for n in shape]),
         own=(slice(None), *[slice(n) for n in shape]),
         ghosts=tuple(ghosts),
+        padded=padded,
+        entries=model.cells if component is None else model.faces,
         frame=np.array(axes, runtime.real_dtype()).reshape(-1),
-        places=np.array([shape, strides, up, back], np.int32).T.reshape(-1),
+        places=np.array([*np.transpose([shape, strides, up, back]).flat, math.prod(padded), component or 0], np.int32),
+        is_velocity=component is not None,
     )
 
 

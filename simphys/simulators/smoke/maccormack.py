@@ -95,13 +95,14 @@ def correct_loop(real: Any, dim: int, staggered: bool, fields: int, parallel: bo
     @no_type_check
     @kernel
     def correct(
-        f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real,
+        f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, h: real,
         corrected: reals,
     ):
         ti.loop_config(serialize=not parallel)
         for r in range(lines * spread):
             if r % spread == 0:
                 s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+                size, component = places[4 * dim], places[4 * dim + 1]
                 start, k0 = line_start(r // spread, s)
                 for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
                     x0, found = block * BLOCK, field_block(0.0)
@@ -113,8 +114,8 @@ def correct_loop(real: Any, dim: int, staggered: bool, fields: int, parallel: bo
                         for n in ti.static(range(fields)):
                             j = n * size + k0 + x0 + lane
                             back = interpolate(corners_at(moved, entry(n, size, first), s), behind)
-                            value = add_correction(f[j], moved[j], back, mask)
-                            found[n, lane] = limit(value, corners_at(f, entry(n, size, there), s))
+                            value = add_correction(f[component * size + j], moved[j], back, mask)
+                            found[n, lane] = limit(value, corners_at(f, entry(component + n, size, there), s))
                     for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
                         for n in ti.static(range(fields)):
                             corrected[n * size + k0 + x0 + lane] = found[n, lane]
@@ -129,12 +130,13 @@ def pull_loop(real: Any, dim: int, staggered: bool, fields: int) -> Any:
     @no_type_check
     @kernel
     def adj_correct(
-        f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, g: reals,
-        adj_f: reals, adj_moved: reals, adj_u: reals,
+        f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, h: real,
+        g: reals, adj_f: reals, adj_moved: reals, adj_u: reals,
     ):
         ti.loop_config(serialize=True)
         for line in range(lines):
             s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+            size, component = places[4 * dim], places[4 * dim + 1]
             start, k0 = line_start(line, s)
             for x in range(s[0, dim - 1]):
                 k = k0 + x
@@ -144,14 +146,14 @@ def pull_loop(real: Any, dim: int, staggered: bool, fields: int) -> Any:
                 mask = correction_mask(inside, inside_back)
                 total = vec(0.0)
                 for n in ti.static(range(fields)):
-                    j = n * size + k
+                    j, i, far = n * size + k, entry(component + n, size, k), entry(component + n, size, there)
                     near = corners_at(moved, entry(n, size, first), s)
                     back = interpolate(near, behind)
-                    value = add_correction(f[j], moved[j], back, mask)
-                    adj_value, adj_there = adj_limit(value, corners_at(f, entry(n, size, there), s), g[j])
-                    adj_corners_at(adj_f, entry(n, size, there), s, adj_there)
-                    adj_f_j, adj_moved_j, adj_back = adj_add_correction(f[j], moved[j], back, mask, adj_value)
-                    adj_f[j] = adj_f[j] + adj_f_j
+                    value = add_correction(f[i], moved[j], back, mask)
+                    adj_value, adj_there = adj_limit(value, corners_at(f, far, s), g[j])
+                    adj_corners_at(adj_f, far, s, adj_there)
+                    adj_f_i, adj_moved_j, adj_back = adj_add_correction(f[i], moved[j], back, mask, adj_value)
+                    adj_f[i] = adj_f[i] + adj_f_i
                     adj_moved[j] = adj_moved[j] + adj_moved_j
                     adj_near, adj_behind = adj_interpolate(near, behind, adj_back)
                     adj_corners_at(adj_moved, entry(n, size, first), s, adj_near)
@@ -168,13 +170,14 @@ def push_loop(real: Any, dim: int, staggered: bool, fields: int, parallel: bool)
     @no_type_check
     @kernel
     def jvp_correct(
-        f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, df: reals,
-        dmoved: reals, du: reals, dcorrected: reals,
+        f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, h: real,
+        df: reals, dmoved: reals, du: reals, dcorrected: reals,
     ):
         ti.loop_config(serialize=not parallel)
         for r in range(lines * spread):
             if r % spread == 0:
                 s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+                size, component = places[4 * dim], places[4 * dim + 1]
                 start, k0 = line_start(r // spread, s)
                 for x in range(s[0, dim - 1]):
                     k = k0 + x
@@ -184,13 +187,14 @@ def push_loop(real: Any, dim: int, staggered: bool, fields: int, parallel: bool)
                     mask = correction_mask(inside, inside_back)
                     dbehind = h * velocity_at(du, size, k, s, staggered)  # a point moved to a side gets no correction
                     for n in ti.static(range(fields)):
-                        j, from_back, far = n * size + k, entry(n, size, first), entry(n, size, there)
+                        j, i = n * size + k, entry(component + n, size, k)
+                        from_back, far = entry(n, size, first), entry(component + n, size, there)
                         near = corners_at(moved, from_back, s)
                         back = interpolate(near, behind)
-                        value = add_correction(f[j], moved[j], back, mask)
+                        value = add_correction(f[i], moved[j], back, mask)
                         dnear = corners_at(dmoved, from_back, s)
                         dback = jvp_interpolate(near, behind, dnear, dbehind)
-                        dvalue = jvp_add_correction(f[j], moved[j], back, mask, df[j], dmoved[j], dback)
+                        dvalue = jvp_add_correction(f[i], moved[j], back, mask, df[i], dmoved[j], dback)
                         dcorrected[j] = jvp_limit(
                             value, corners_at(f, far, s), dvalue, corners_at(df, far, s)
                         )

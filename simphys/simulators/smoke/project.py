@@ -32,7 +32,7 @@ import numpy as np
 from simphys.autograd import runtime
 from simphys.numerics.conjugate_gradients import ConjugateGradients
 from simphys.numerics.fourier import FourierSolver
-from simphys.numerics.poisson import JacobiSweeps, Poisson
+from simphys.numerics.poisson import Poisson
 from simphys.simulator import Array
 from simphys.substep import operation
 from simphys.substep.action import Moment
@@ -111,12 +111,9 @@ class _Workspace:
     """The pressure solver of a model and its arrays."""
 
     def __init__(self, model: Smoke) -> None:
-        ends = [_end_kinds(*model.boundaries[2 * axis : 2 * axis + 2]) for axis in range(model.dim)]
-        system = Poisson(model.cells, ends)
-        self.solver: JacobiSweeps | FourierSolver | ConjugateGradients
-        if model.projection == "jacobi":
-            self.solver = JacobiSweeps(system, model.sweeps)
-        elif model.projection == "fft":
+        system = poisson_of(model)
+        self.solver: FourierSolver | ConjugateGradients
+        if model.projection == "fft":
             self.solver = FourierSolver(system, central=model.grid == "collocated")
         else:
             self.solver = ConjugateGradients(
@@ -125,12 +122,21 @@ class _Workspace:
                 most_iterations=model.most_iterations,
                 preconditioned=model.projection == "multigrid",
             )
-        self.differences = Differences(model, system, self.solver.b, self.solver.z)
+        self.velocity = np.zeros((model.dim, *model.faces), runtime.real_dtype())
+        flat, differences = self.velocity.reshape(-1), Differences(model, system, self.solver.b, self.solver.z)
+        self.divergence = {faces: differences.divergence(faces, flat) for faces in ("all", "free")}
+        self.correct = {faces: differences.correct(faces, flat, flat) for faces in ("all", "free")}
 
     def error(self) -> float:
         """Estimate the relative error of the velocity just projected, from the residual of an iterative solve."""
-        size = _norm(self.differences.velocity.reshape(-1))
+        size = _norm(self.velocity.reshape(-1))
         return self.solver.error() / size if isinstance(self.solver, ConjugateGradients) and size else 0.0
+
+
+def poisson_of(model: Smoke) -> Poisson:
+    """Make the equation of the pressure."""
+    ends = [_end_kinds(*model.boundaries[2 * axis : 2 * axis + 2]) for axis in range(model.dim)]
+    return Poisson(model.cells, ends)
 
 
 def _end_kinds(low: str, high: str) -> tuple[str, str]:
@@ -151,21 +157,21 @@ def _project(
     direction: Direction,
 ) -> Array:
     work = _workspace(model)
-    differences, solver = work.differences, work.solver
+    solver = work.solver
     used, corrected = ("free", "all") if direction == "backward" else ("all", "free")
-    np.copyto(differences.velocity, velocity)
-    differences.divergence(used)
+    np.copyto(work.velocity, velocity)
+    work.divergence[used](0)
     measured = report is not None and report.solves % MEASURED == 0
     before = _norm(solver.b) if measured else 0.0
     solver.solve()
-    differences.correct(corrected)
+    work.correct[corrected](0, 0)
     if out is None:
-        out = np.empty_like(differences.velocity)
-    np.copyto(out, differences.velocity)
+        out = np.empty_like(work.velocity)
+    np.copyto(out, work.velocity)
     if report is not None:
         error, left = work.error(), 0.0 if measured else None
         if before:
-            differences.divergence(used)
+            work.divergence[used](0)
             left = _norm(solver.b) / before
         report.add(Solve(iterations=solver.iterations, residual=solver.residual, divergence=left, error=error))
     return out

@@ -30,7 +30,7 @@ SPREAD = 16
 
 
 @ti.func
-def entry(n: ti.template(), size, place):
+def entry(n, size, place):
     """Return the index of field n's entry among those of all fields."""
     return n * size + place
 
@@ -135,12 +135,14 @@ def sample_loop(real: Any, dim: int, staggered: bool, fields: int, parallel: boo
     @no_type_check
     @kernel
     def sample(
-        f: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, moved: reals
+        f: reals, u: reals, places: ints, axes: reals, lines: ti.i32, h: real,
+        moved: reals,
     ):
         ti.loop_config(serialize=not parallel)
         for r in range(lines * spread):
             if r % spread == 0:
                 s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+                size, component = places[4 * dim], places[4 * dim + 1]
                 start, k0 = line_start(r // spread, s)
                 for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
                     x0, found = block * BLOCK, field_block(0.0)
@@ -148,7 +150,7 @@ def sample_loop(real: Any, dim: int, staggered: bool, fields: int, parallel: boo
                         v = velocity_at(u, size, k0 + x0 + lane, s, staggered)
                         first, behind, _ = find_departure(start, x0 + lane, v, h, s, a)
                         for n in ti.static(range(fields)):
-                            found[n, lane] = interpolate(corners_at(f, entry(n, size, first), s), behind)
+                            found[n, lane] = interpolate(corners_at(f, entry(component + n, size, first), s), behind)
                     for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
                         for n in ti.static(range(fields)):
                             moved[n * size + k0 + x0 + lane] = found[n, lane]
@@ -165,12 +167,13 @@ def pull_loop(real: Any, dim: int, staggered: bool, fields: int) -> Any:
     @no_type_check
     @kernel
     def adj_sample(
-        f: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, g: reals,
-        adj_f: reals, adj_u: reals,
+        f: reals, u: reals, places: ints, axes: reals, lines: ti.i32, h: real,
+        g: reals, adj_f: reals, adj_u: reals,
     ):
         ti.loop_config(serialize=True)
         for line in range(lines):
             s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+            size, component = places[4 * dim], places[4 * dim + 1]
             start, k0 = line_start(line, s)
             for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
                 x0, firsts, behinds, adj_v = block * BLOCK, point_block(0), axis_block(0.0), axis_block(0.0)
@@ -180,7 +183,7 @@ def pull_loop(real: Any, dim: int, staggered: bool, fields: int) -> Any:
                     first, behind, inside = find_departure(start, x0 + lane, v, h, s, a)
                     total = vec(0.0)
                     for n in ti.static(range(fields)):
-                        total += g[n * size + k] * slopes(corners_at(f, entry(n, size, first), s), behind)
+                        total += g[n * size + k] * slopes(corners_at(f, entry(component + n, size, first), s), behind)
                     store(firsts, lane, first)
                     for d in ti.static(range(dim)):
                         behinds[d, lane] = behind[d]
@@ -193,7 +196,7 @@ def pull_loop(real: Any, dim: int, staggered: bool, fields: int) -> Any:
                         gv[d] = adj_v[d, lane]
                     for n in ti.static(range(fields)):
                         adj_there = adj_corners(corners(0.0), behind, g[n * size + k])
-                        adj_corners_at(adj_f, entry(n, size, firsts[lane]), s, adj_there)
+                        adj_corners_at(adj_f, entry(component + n, size, firsts[lane]), s, adj_there)
                     adj_velocity_at(adj_u, size, k, s, staggered, gv)
 
     return adj_sample
@@ -206,20 +209,21 @@ def push_loop(real: Any, dim: int, staggered: bool, fields: int, parallel: bool)
     @no_type_check
     @kernel
     def jvp_sample(
-        f: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, df: reals, du: reals,
-        dmoved: reals,
+        f: reals, u: reals, places: ints, axes: reals, lines: ti.i32, h: real,
+        df: reals, du: reals, dmoved: reals,
     ):
         ti.loop_config(serialize=not parallel)
         for r in range(lines * spread):
             if r % spread == 0:
                 s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+                size, component = places[4 * dim], places[4 * dim + 1]
                 start, k0 = line_start(r // spread, s)
                 for x in range(s[0, dim - 1]):
                     k = k0 + x
                     first, behind, inside = find_departure(start, x, velocity_at(u, size, k, s, staggered), h, s, a)
                     dbehind = -h * inside * velocity_at(du, size, k, s, staggered)
                     for n in ti.static(range(fields)):
-                        j = entry(n, size, first)
+                        j = entry(component + n, size, first)
                         df_j = corners_at(df, j, s)
                         dmoved[n * size + k] = jvp_interpolate(corners_at(f, j, s), behind, df_j, dbehind)
 

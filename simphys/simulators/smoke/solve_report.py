@@ -15,8 +15,7 @@ LARGEST_ERROR = 1e-3
 
 
 MEASURED = 16
-"""Interval of solves at which the remaining divergence is measured, from the first on. A measurement costs as much as
-two Jacobi sweeps."""
+"""Interval of solves at which the remaining divergence is measured, from the first on."""
 
 
 class UnconvergedSolve(UserWarning):
@@ -30,10 +29,10 @@ class Solve:
     iterations: int
     """Number of iterations of the solver; 0 for a direct one."""
     residual: float
-    """Residual of the pressure equation, relative to its right side; 0 for jacobi and fft, which have no tolerance."""
+    """Residual of the pressure equation, relative to its right side; 0 for fft, which has no tolerance."""
     divergence: float | None
     """Divergence after the solve, relative to before; None if it was not measured. On a staggered grid it equals the
-    residual of an iterative solver; on a collocated grid, and with jacobi, it is not expected to vanish."""
+    residual of an iterative solver; on a collocated grid it is not expected to vanish."""
     error: float
     """Estimated relative error of the result, from the residual."""
 

@@ -1,129 +1,279 @@
-"""The loops of advection, bound once for each model to extended arrays that are allocated once."""
+"""The loops of advection, bound once for each model to extended arrays that are allocated once, on the device."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
 from simphys.autograd import runtime
+from simphys.autograd.kernels import device
+from simphys.autograd.kernels.fill import fill
 from simphys.autograd.kernels.launch import Kernel
 from simphys.simulator import Array
+from simphys.substep import Entries, Target
 
-from . import maccormack, sampling
+from . import extended, maccormack, sampling
 from .lattice import Lattice, extended_shape
 from .model import Smoke
 
 POINT_US = 0.006
 """Serial cost [us] of one value in a loop."""
 
+Launch = Callable[[], None]
 
-class ArrayPool:
-    """Extended arrays by name, allocated on first use."""
+
+def chain(*launches: Launch) -> Launch:
+    """Make one launch of several."""
+
+    def launch() -> None:
+        for each in launches:
+            each()
+
+    return launch
+
+
+class Workspace:
+    """Flat arrays by name, on the device, allocated on first use."""
 
     def __init__(self, model: Smoke) -> None:
-        self.model = model
-        self._shape = extended_shape(model)
-        self._arrays: dict[str, Array] = {}
+        self.model, self.size = model, math.prod(extended_shape(model))
+        self._arrays: dict[str, Any] = {}
 
-    def get(self, name: str, fields: int) -> Array:
-        """Return an array [fields, *extended_shape], initially zero."""
+    def get(self, name: str, count: int) -> Any:
+        """Return an array of `count` numbers, initially zero."""
         if name not in self._arrays:
-            self._arrays[name] = np.zeros((fields, *self._shape), runtime.real_dtype())
+            self._arrays[name] = device.device_array((count,))
+            fill(self._arrays[name], 0.0)
         return self._arrays[name]
 
-    def get_velocity(self, kind: str = "") -> Array:
-        """Return the velocity, or its adjoint for kind "adj_", or its tangent for kind "d"."""
-        return self.get(f"{kind}u", self.model.dim)
+    def clear_beyond(self, target: Target) -> Launch:
+        """Launch that sets a velocity to zero, where it has entries beyond the faces of its components."""
+        if self.model.faces == self.model.cells:
+            return lambda: None
+        numbers, entries = self.model.dim * math.prod(self.model.faces), target.entries
+        put = extended.kernels(runtime.real(), self.model.dim, 1, runtime.settings().on_gpu).put
+        clear = put.bind(self.get("zeros", numbers), numbers, 0, entries.numbers)
+        return lambda: clear(entries.begin)
+
+    def velocity(self, kind: str = "") -> Any:
+        """Return the extended velocity, or its adjoint for kind "adj_", or its tangent for kind "d"."""
+        return self.get(f"{kind}u", self.model.dim * self.size)
 
 
 class Transport:
-    """Transport of the fields f of a lattice by the velocity u. `given` [fields, 2 dim] holds the values at sides."""
+    """Transport of the fields f of a lattice by the velocity u, with the values at the sides, `given`."""
 
-    def __init__(self, pool: ArrayPool, lattice: Lattice, name: str) -> None:
-        model = pool.model
-        self.lattice, self._pool, self._name = lattice, pool, name
+    def __init__(self, work: Workspace, lattice: Lattice) -> None:
+        model = work.model
+        self.lattice, self._work = lattice, work
+        self._component = lattice.components.start if lattice.is_velocity else 0
         self._corrects = model.advection == "maccormack"
-        self._h = model.dt / model.spacing
         parallel = runtime.parallel(POINT_US * lattice.fields * lattice.lines * lattice.shape[-1])
         kind = runtime.real(), model.dim, model.grid == "staggered", lattice.fields, parallel
         self._sampling, self._maccormack = sampling.kernels(*kind), maccormack.kernels(*kind)
+        self._loops = extended.kernels(runtime.real(), model.dim, lattice.fields, runtime.settings().on_gpu)
 
-    def get_field(self, kind: str = "") -> Array:
-        """Return f, its adjoint or its tangent; for a transport of the velocity, a part of that array."""
-        whole = self._pool.get_velocity(kind) if self._name == "u" else self._work_array(kind + self._name)
-        return whole[self.lattice.components]
+    # --- between arrays of an engine and extended ones
 
-    def forward(self, given: Array) -> Array:
+    def bring_field(
+        self, kind: str, entries: Entries, given: Entries | None = None, extends: bool = True
+    ) -> list[Launch]:
+        """Launches that copy f, or its tangent, to the extended array, and write its ghosts.
+
+        `given` has the values at the sides; without it, ghosts there do not matter.
+        """
+        launches = [] if given is None else [self._bind_given(kind, given)]
+        launches.append(self._bind_load(entries, self._field(kind), self._component))
+        return [*launches, self._bind_extend(kind, self._field(kind), self._component)] if extends else launches
+
+    def bring_adjoint(self, entries: Entries) -> Launch:
+        """Launch that copies the adjoint of the transported fields."""
+        return self._bind_load(entries, self._own("g"), 0)
+
+    def take_result(self, kind: str, target: Target) -> Launch:
+        """Launch that copies the transported fields, or their tangents, from where `forward` and `push` write them."""
+        return self._bind_store(self._own(f"{kind}{self._result}"), 0, target)
+
+    def take_adjoint(self, target: Target) -> Launch:
+        """Launch that copies the adjoint of f, whose ghosts are passed on before."""
+        return self._bind_store(self._field("adj_"), self._component, target)
+
+    def take_adj_given(self, target: Target) -> Launch:
+        """Launch that copies the adjoint of the values at sides."""
+        given, entries = self._given("adj_"), target.entries
+        put = self._loops.put.bind(given, given.shape[0], int(target.adds), entries.numbers)
+        return lambda: put(entries.begin)
+
+    def clear_adjoints(self) -> list[Launch]:
+        """Launches that set the adjoints of f and of the values at sides to zero."""
+        return [partial(fill, array, 0.0) for array in (self._field("adj_"), self._given("adj_"))]
+
+    # --- the scheme
+
+    def forward(self) -> None:
         """Compute the transported fields, whose ghosts are undefined."""
         self._sample()
-        if not self._corrects:
-            return self._work_array("moved")
-        self.lattice.extend(self._work_array("moved"), given)
-        self._correct()
-        return self._work_array("corrected")
+        if self._corrects:
+            self._extend_moved()
+            self._correct()
 
-    def pull(self, adj: Array, given: Array, adj_given: Array) -> None:
-        """Add to the adjoints of f and u in the space, and to adj_given, from `adj` without ghosts."""
-        lattice = self.lattice
-        self._work_array("g")[lattice.inside] = adj[lattice.own]
+    def pull(self) -> None:
+        """Add to the adjoints of f, u and of the values at sides."""
         if self._corrects:
             self._sample()
-            lattice.extend(self._work_array("moved"), given)
-            self._work_array("adj_moved").fill(0)
+            self._extend_moved()
+            fill(self._own("adj_moved"), 0.0)
             self._adj_correct()
-            lattice.adj_extend(self._work_array("adj_moved"), adj_given)
+            self._adj_extend_moved()
         self._adj_sample()
 
-    def push(self, given: Array, dgiven: Array) -> Array:
-        """Compute the tangent of the transported fields, from those of f and u in the space."""
+    def push(self) -> None:
+        """Compute the tangents of the transported fields, from those of f and u."""
         self._jvp_sample()
-        if not self._corrects:
-            return self._work_array("dmoved")
-        self._sample()
-        self.lattice.extend(self._work_array("moved"), given)
-        self.lattice.extend(self._work_array("dmoved"), dgiven)
-        self._jvp_correct()
-        return self._work_array("dcorrected")
+        if self._corrects:
+            self._sample()
+            self._extend_moved()
+            self._extend_dmoved()
+            self._jvp_correct()
+
+    @property
+    def _result(self) -> str:
+        return "corrected" if self._corrects else "moved"
 
     @cached_property
-    def _sample(self) -> Callable[..., None]:
+    def _sample(self) -> Launch:
         return self._bind(self._sampling.sample, ["f", "u"], ["moved"])
 
     @cached_property
-    def _adj_sample(self) -> Callable[..., None]:
+    def _adj_sample(self) -> Launch:
         arrived = "adj_moved" if self._corrects else "g"
         return self._bind(self._sampling.adj_sample, ["f", "u"], [arrived, "adj_f", "adj_u"])
 
     @cached_property
-    def _jvp_sample(self) -> Callable[..., None]:
+    def _jvp_sample(self) -> Launch:
         return self._bind(self._sampling.jvp_sample, ["f", "u"], ["df", "du", "dmoved"])
 
     @cached_property
-    def _correct(self) -> Callable[..., None]:
+    def _correct(self) -> Launch:
         return self._bind(self._maccormack.correct, ["f", "moved", "u"], ["corrected"])
 
     @cached_property
-    def _adj_correct(self) -> Callable[..., None]:
+    def _adj_correct(self) -> Launch:
         return self._bind(self._maccormack.adj_correct, ["f", "moved", "u"], ["g", "adj_f", "adj_moved", "adj_u"])
 
     @cached_property
-    def _jvp_correct(self) -> Callable[..., None]:
+    def _jvp_correct(self) -> Launch:
         return self._bind(self._maccormack.jvp_correct, ["f", "moved", "u"], ["df", "dmoved", "du", "dcorrected"])
 
-    def _bind(self, loop: Kernel, read: list[str], rest: list[str]) -> Callable[..., None]:
+    @cached_property
+    def _extend_moved(self) -> Launch:
+        return self._bind_extend("", self._own("moved"))
+
+    @cached_property
+    def _extend_dmoved(self) -> Launch:
+        return self._bind_extend("d", self._own("dmoved"))
+
+    @cached_property
+    def _adj_extend_moved(self) -> Launch:
+        return self._bind_adj_extend(self._own("adj_moved"))
+
+    @cached_property
+    def pass_on_ghosts(self) -> Launch:
+        """Launch that adds the adjoints of the ghosts of f to those of its values, and of the values at sides."""
+        return self._bind_adj_extend(self._field("adj_"), self._component)
+
+    # --- arrays
+
+    def _field(self, kind: str) -> Any:
+        """Return the array with f, its adjoint or its tangent; for a component of the velocity, that of all."""
+        return self._work.velocity(kind) if self.lattice.is_velocity else self._own(f"{kind}smoke")
+
+    def _own(self, name: str) -> Any:
+        """Return an array of the fields; transports with the same number of fields share it."""
+        fields = self.lattice.fields
+        return self._work.get(f"{name} {fields}", fields * self._work.size)
+
+    def _given(self, kind: str) -> Any:
+        """Return the values at sides, their adjoint or their tangent: [2 dim, dim] of a velocity, [2 dim] of smoke."""
+        dim = self._work.model.dim
+        if self.lattice.is_velocity:
+            return self._work.get(f"{kind}boundary_velocity", 2 * dim * dim)
+        return self._work.get(f"{kind}boundary_smoke", 2 * dim)
+
+    # --- launches
+
+    def _bind(self, loop: Kernel, read: list[str], rest: list[str]) -> Launch:
         """Bind a loop to the arrays `read`, the locations of points, and the arrays `rest`, in this order."""
+        lattice, model = self.lattice, self._work.model
+        points = self._to_device("places"), self._to_device("frame"), lattice.lines, model.dt / model.spacing
+        return loop.bind(*[self._array(name) for name in read], *points, *[self._array(name) for name in rest])
+
+    def _array(self, name: str) -> Any:
+        if name in ("u", "adj_u", "du"):
+            return self._work.velocity(name[:-1])
+        return self._field(name[:-1]) if name in ("f", "adj_f", "df") else self._own(name)
+
+    def _bind_load(self, entries: Entries, array: Any, component: int) -> Launch:
+        lattice, size, at = self.lattice, self._work.size, self._begin
+        if isinstance(array, np.ndarray):  # NumPy copies rows faster than a kernel, whose stores are not wide
+            inside = self._inside(array, component)
+
+            def copy() -> None:
+                inside[...] = self._own_view(entries)
+
+            return copy
+        places = self._to_device("strides"), self._to_device("places"), lattice.lines, size
+        load = self._loops.load.bind(entries.numbers, *places, component, array)
+        return lambda: load(entries.begin + at)
+
+    def _bind_store(self, array: Any, component: int, target: Target) -> Launch:
+        lattice, size, at, entries = self.lattice, self._work.size, self._begin, target.entries
+        if isinstance(array, np.ndarray):
+            inside = self._inside(array, component)
+
+            def copy() -> None:
+                own = self._own_view(entries)
+                np.add(own, inside, out=own) if target.adds else np.copyto(own, inside)
+
+            return copy
+        places = self._to_device("places"), lattice.lines, size, self._to_device("strides")
+        store = self._loops.store.bind(array, component, *places, int(target.adds), entries.numbers)
+        return lambda: store(entries.begin + at)
+
+    def _bind_given(self, kind: str, given: Entries) -> Launch:
+        array = self._given(kind)
+        take = self._loops.take.bind(given.numbers, array.shape[0], array)
+        return lambda: take(given.begin)
+
+    def _bind_extend(self, kind: str, array: Any, component: int = 0) -> Launch:
+        table, ends = self._to_device("table"), self._to_device("ends")
+        return self._loops.extend.bind(table, ends, self._given(kind), component * self._work.size, array)
+
+    def _bind_adj_extend(self, array: Any, component: int = 0) -> Launch:
+        table, ends = self._to_device("table"), self._to_device("ends")
+        return self._loops.adj_extend.bind(table, ends, component * self._work.size, self._given("adj_"), array)
+
+    def _inside(self, array: Array, component: int) -> Array:
+        """View of the values of the fields, from a component on, in an extended array of the host."""
         lattice = self.lattice
-        points = lattice.places, lattice.frame, lattice.lines, self._pool.get_velocity()[0].size, self._h
-        return loop.bind(*[self._flat(name) for name in read], *points, *[self._flat(name) for name in rest])
+        extended: Array = array.reshape(-1, *lattice.padded)[component : component + lattice.fields][lattice.inside]
+        return extended
 
-    def _flat(self, name: str) -> Array:
-        kind = name[:-1]
-        if name.endswith("u"):
-            return self._pool.get_velocity(kind).reshape(-1)
-        return (self.get_field(kind) if name.endswith("f") else self._work_array(name)).reshape(-1)
+    def _own_view(self, entries: Entries) -> Array:
+        """View of these values in an array of the host without ghosts."""
+        lattice, begin = self.lattice, entries.begin + self._begin
+        numbers = entries.numbers[begin : begin + lattice.fields * math.prod(lattice.entries)]
+        own: Array = numbers.reshape(lattice.fields, *lattice.entries)[lattice.own]
+        return own
 
-    def _work_array(self, name: str) -> Array:
-        """Return a work array of the fields; transports with the same number of fields share it."""
-        return self._pool.get(f"{name} {self.lattice.fields}", self.lattice.fields)
+    @cached_property
+    def _begin(self) -> int:
+        """First number of the fields in an array without ghosts."""
+        return self._component * int(self.lattice.strides[-1])
+
+    def _to_device(self, name: str) -> Any:
+        return device.to_device(getattr(self.lattice, name))

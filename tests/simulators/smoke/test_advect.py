@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd import Tensor, runtime, tensor
+from simphys.autograd import Tensor, jvp, runtime, tensor
 from simphys.simulator import Array
 from simphys.simulators.smoke import advect
 from simphys.simulators.smoke.advect import AdvectSmoke, AdvectVelocity
@@ -32,6 +32,12 @@ GRIDS: dict[str, dict[str, Any]] = {
     "slip": {"boundaries": ("open", "closed", "closed", "inflow"), "slip": True},
     "torus": {},
 }
+
+
+def advected(transport: Any, model: Smoke, *arrays: Array) -> Array:
+    """Apply the transport of velocity or smoke to arrays."""
+    found: Array = transport.apply(model, *map(tensor, arrays)).data
+    return found
 
 
 def numbers(*shape: int) -> Array:
@@ -60,9 +66,9 @@ def test_a_uniform_flow_of_whole_cells_moves_everything_as_it_is(advection: str)
     model = Smoke((9, 20), 0.5, 0.25, grid="collocated", advection=advection)
     u, smoke = numbers(2, 9, 20), some(9, 20).data
     u[0], u[1] = 4.0, -6.0  # 2 and 3 cells
-    found = advect.forward_smoke(model, smoke, u, numbers(4))
+    found = advected(AdvectSmoke, model, smoke, u, numbers(4))
     np.testing.assert_allclose(found, np.roll(smoke, (2, -3), (0, 1)), rtol=1e-6)
-    np.testing.assert_allclose(advect.forward_velocity(model, u, numbers(4, 2)), u, rtol=1e-6)
+    np.testing.assert_allclose(advected(AdvectVelocity, model, u, numbers(4, 2)), u, rtol=1e-6)
 
 
 @BOTH
@@ -70,9 +76,9 @@ def test_a_uniform_flow_of_whole_cells_moves_everything_as_it_is(advection: str)
 def test_far_beyond_its_end_a_periodic_field_begins_again(advection: str, periods: int) -> None:
     model = Smoke((8, 6), 1.0, 1.0, advection=advection)
     u, smoke = velocity(model).data, some(8, 6).data
-    near = advect.forward_smoke(model, smoke, u, numbers(4))
+    near = advected(AdvectSmoke, model, smoke, u, numbers(4))
     shift = np.array([8.0, 6.0])[:, None, None] * periods
-    np.testing.assert_allclose(advect.forward_smoke(model, smoke, u + shift, numbers(4)), near, atol=1e-11)
+    np.testing.assert_allclose(advected(AdvectSmoke, model, smoke, u + shift, numbers(4)), near, atol=1e-11)
 
 
 @BOTH
@@ -81,7 +87,7 @@ def test_smoke_that_is_the_same_everywhere_stays_so(boundaries: tuple[str, ...],
     """Interpolation adds a share of differences that are 0; so no rounding decides the gradient at limits."""
     model = model_of(6, 5, boundaries=boundaries, advection=advection)
     smoke = np.full(model.cells, 0.3)
-    np.testing.assert_array_equal(advect.forward_smoke(model, smoke, velocity(model).data, np.full(4, 0.3)), smoke)
+    np.testing.assert_array_equal(advected(AdvectSmoke, model, smoke, velocity(model).data, np.full(4, 0.3)), smoke)
 
 
 def rotation(n: int) -> tuple[Smoke, Array, Array, Array]:
@@ -118,7 +124,7 @@ def test_the_error_falls_with_the_order_in_space_and_time(advection: str, order:
         model, u, smoke, exact = rotation(n)
         model = Smoke(model.cells, model.spacing, model.dt, advection=advection)
         for _ in range(n):
-            smoke = advect.forward_smoke(model, smoke, u, np.zeros(4))
+            smoke = advected(AdvectSmoke, model, smoke, u, np.zeros(4))
         errors.append(np.abs(smoke - exact).mean())
     rates = np.log2(np.divide(errors[:-1], errors[1:]))
     assert (np.abs(rates - order) < 0.1).all(), rates
@@ -128,7 +134,7 @@ def test_the_error_falls_with_the_order_in_space_and_time(advection: str, order:
 def test_no_new_extrema_appear(advection: str) -> None:
     model = model_of(9, 8, boundaries=CHANNEL, advection=advection)
     smoke, enters = np.random.default_rng(0).uniform(0, 1, model.cells), np.array([0.4, 9.0, 9.0, 9.0])
-    found = advect.forward_smoke(model, smoke, velocity(model).data, enters)
+    found = advected(AdvectSmoke, model, smoke, velocity(model).data, enters)
     assert found.min() >= 0 and found.max() <= 1
     assert not np.array_equal(found, smoke)
 
@@ -139,7 +145,7 @@ def test_what_comes_from_outside_has_the_value_of_the_side(advection: str) -> No
     u = numbers(2, *model.faces)
     u[0, :, :5] = 1.25  # 1.5 cells: departure points of the first cell are outside, of the second at the side
     smoke = np.ones(model.cells)
-    found = advect.forward_smoke(model, smoke, u, np.array([0.4, 9.0, 9.0, 9.0]))
+    found = advected(AdvectSmoke, model, smoke, u, np.array([0.4, 9.0, 9.0, 9.0]))
     np.testing.assert_allclose(found[:2], 0.4, rtol=1e-13)
     np.testing.assert_array_equal(found[3:], 1.0)
 
@@ -153,7 +159,7 @@ def test_between_a_wall_and_the_next_values_the_fluid_has_what_lies_between() ->
     u[0, :, :6] = 3.0
     u[1, :, 1:6] = 0.25  # from the wall at y-; 1/8 at the centre of the cells next to it
     walls[2, 0] = 1.0
-    moved = advect.forward_velocity(model, u, walls)
+    moved = advected(AdvectVelocity, model, u, walls)
     np.testing.assert_allclose(moved[0, :, 0], 3.0 - 2.0 * 0.125 / 0.5)
     np.testing.assert_allclose(moved[0, :, 1:6], 3.0)
 
@@ -216,17 +222,22 @@ def test_a_velocity_that_is_no_number_does_no_harm_elsewhere(advection: str) -> 
     model = model_of(6, 5, boundaries=CHANNEL, advection=advection)
     u = velocity(model).data.copy()
     u[0, 2, 2], u[1, 3, 3], u[0, 5, 4] = np.nan, np.inf, 1e300
-    found = advect.forward_smoke(model, some(6, 5).data, u, np.zeros(4))
+    found = advected(AdvectSmoke, model, some(6, 5).data, u, np.zeros(4))
     assert np.isfinite(found[0]).all()
 
 
 def test_all_loops_are_the_same_on_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_of(40, 7, boundaries=CHANNEL)
-    inputs = some(40, 7).data, velocity(model).data, some(4).data
-    serial = advect.forward_smoke(model, *inputs), advect.push_smoke(model, *inputs, *inputs)
+    inputs = some(40, 7), velocity(model), some(4)
+
+    def run() -> list[Array]:
+        advect._space.cache_clear()
+        moved, (dmoved,) = jvp(lambda *x: AdvectSmoke.apply(model, *x), inputs, [x.data for x in inputs])
+        return [moved.data, dmoved]
+
+    serial = run()
     monkeypatch.setattr(runtime, "PARALLEL_WORK_US", 0.0)
-    advect._workspace.cache_clear()
-    parallel = advect.forward_smoke(model, *inputs), advect.push_smoke(model, *inputs, *inputs)
-    advect._workspace.cache_clear()
+    parallel = run()
+    advect._space.cache_clear()
     for one, other in zip(serial, parallel, strict=True):
         assert_equal_but_for_rounding(other, one, ulps=64)

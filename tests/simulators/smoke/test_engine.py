@@ -159,7 +159,7 @@ def test_no_more_arrays_live_at_once_than_the_predicted_memory(monkeypatch: pyte
     model = Smoke((128, 128), 1.0, 0.1, has_obstacle=True)
     params = {name: np.full(shape, 0.01) for name, shape in model.param_shapes().items()}
     state = {name: np.random.default_rng(0).random((1, *shape)) for name, shape in model.state_shapes().items()}
-    for cache in (advect._workspace, project._workspace):
+    for cache in (advect._space, project._workspace):
         cache.cache_clear()
     live = LiveArrays()
     for name in ("zeros", "empty", "zeros_like", "empty_like"):

@@ -1,0 +1,176 @@
+"""Loops that bring fields to extended arrays, with their ghosts (see lattice), and back; and the adjoint of ghosts.
+
+A ghost is sign * source + 2 given, with `given` the value at a side or 0. In the adjoint
+
+    adj_source += sign * adj_ghost      adj_given += 2 adj_ghost
+
+axis by axis in reverse order, since ghosts of one axis are sources of those of the next.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd import kernel
+from simphys.autograd.kernels.runtime import ti
+
+from .sampling import BLOCK, line_start, read_columns
+
+GHOST = 4
+"""Numbers of a ghost in the table of a lattice: its index, that of its source, the sign, and the index of `given`."""
+
+
+@ti.func
+def own_start(line, s, own: ti.template()):
+    """Return the index of the first value of a line in an array of its own entries, with these strides."""
+    at = line * own[0]
+    if ti.static(s.m == 3):
+        at = line // s[0, 1] * own[0] + line % s[0, 1] * own[1]
+    return at
+
+
+def copy_loop(real: Any, dim: int, fields: int, parallel: bool) -> Any:
+    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+    numbers = ti.types.vector(BLOCK, real)
+
+    @no_type_check
+    @kernel
+    def load(
+        given: reals, own: ints, places: ints, lines: ti.i32, size: ti.i32, first: ti.i32, extended: reals,
+        begin: ti.i32,
+    ):  # fmt: skip
+        """Copy lines of fields [fields, *own] from `begin` on to those from `first` on in an extended array."""
+        ti.loop_config(serialize=not parallel)
+        for line in range(lines):
+            s = read_columns(places, 4, dim)
+            _, k0 = line_start(line, s)
+            for n in ti.static(range(fields)):
+                at, to = begin + n * own[dim] + own_start(line, s, own), (first + n) * size + k0
+                blocks = s[0, dim - 1] // BLOCK
+                for block in range(blocks):
+                    v = numbers(0.0)
+                    for lane in range(BLOCK):
+                        v[lane] = given[at + block * BLOCK + lane]
+                    for lane in range(BLOCK):
+                        extended[to + block * BLOCK + lane] = v[lane]
+                for x in range(blocks * BLOCK, s[0, dim - 1]):
+                    extended[to + x] = given[at + x]
+
+    return load
+
+
+def store_loop(real: Any, dim: int, fields: int, parallel: bool) -> Any:
+    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+    numbers = ti.types.vector(BLOCK, real)
+
+    @no_type_check
+    @kernel
+    def store(
+        extended: reals, first: ti.i32, places: ints, lines: ti.i32, size: ti.i32, own: ints, adds: ti.i32,
+        target: reals, begin: ti.i32,
+    ):  # fmt: skip
+        """Reverse `load`: set the fields from `begin` on, or add to them."""
+        ti.loop_config(serialize=not parallel)
+        for line in range(lines):
+            s = read_columns(places, 4, dim)
+            _, k0 = line_start(line, s)
+            for n in ti.static(range(fields)):
+                to, at = begin + n * own[dim] + own_start(line, s, own), (first + n) * size + k0
+                blocks = s[0, dim - 1] // BLOCK
+                for block in range(blocks):
+                    v = numbers(0.0)
+                    for lane in range(BLOCK):
+                        before = ti.select(adds == 1, target[to + block * BLOCK + lane], 0.0)
+                        v[lane] = before + extended[at + block * BLOCK + lane]
+                    for lane in range(BLOCK):
+                        target[to + block * BLOCK + lane] = v[lane]
+                for x in range(blocks * BLOCK, s[0, dim - 1]):
+                    target[to + x] = ti.select(adds == 1, target[to + x], 0.0) + extended[at + x]
+
+    return store
+
+
+def ghost_loops(real: Any, dim: int, parallel: bool) -> tuple[Any, Any]:
+    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @ti.func
+    def fill(table: ti.template(), given: ti.template(), extended: ti.template(), first, g):
+        value = table[GHOST * g + 2] * extended[first + table[GHOST * g + 1]]
+        at = table[GHOST * g + 3]
+        if at >= 0:
+            value += 2 * given[at]
+        extended[first + table[GHOST * g]] = value
+
+    @ti.func
+    def pass_on(table: ti.template(), adj_given: ti.template(), adj_extended: ti.template(), first, g):
+        adj = adj_extended[first + table[GHOST * g]]
+        adj_extended[first + table[GHOST * g + 1]] += table[GHOST * g + 2] * adj
+        at = table[GHOST * g + 3]
+        if at >= 0:
+            adj_given[at] += 2 * adj
+
+    @no_type_check
+    @kernel
+    def extend(table: ints, ends: ints, given: reals, first: ti.i32, extended: reals):
+        """Write the ghosts, those of axis a from row ends[a] to row ends[a + 1] of the table."""
+        if ti.static(parallel):
+            for g in range(ends[0], ends[1]):
+                fill(table, given, extended, first, g)
+            for g in range(ends[1], ends[2]):
+                fill(table, given, extended, first, g)
+            if ti.static(dim == 3):
+                for g in range(ends[2], ends[dim]):
+                    fill(table, given, extended, first, g)
+        else:
+            ti.loop_config(serialize=True)
+            for _ in range(1):
+                for g in range(ends[dim]):
+                    fill(table, given, extended, first, g)
+
+    @no_type_check
+    @kernel
+    def adj_extend(table: ints, ends: ints, first: ti.i32, adj_given: reals, adj_extended: reals):
+        if ti.static(parallel):
+            if ti.static(dim == 3):
+                for g in range(ends[2], ends[dim]):
+                    pass_on(table, adj_given, adj_extended, first, g)
+            for g in range(ends[1], ends[2]):
+                pass_on(table, adj_given, adj_extended, first, g)
+            for g in range(ends[0], ends[1]):
+                pass_on(table, adj_given, adj_extended, first, g)
+        else:
+            ti.loop_config(serialize=True)
+            for _ in range(1):
+                for g in range(ends[dim]):
+                    pass_on(table, adj_given, adj_extended, first, ends[dim] - 1 - g)
+
+    return extend, adj_extend
+
+
+def number_loops(real: Any) -> tuple[Any, Any]:
+    reals = ti.types.ndarray(dtype=real, ndim=1)
+
+    @no_type_check
+    @kernel
+    def take(given: reals, count: ti.i32, numbers: reals, begin: ti.i32):
+        """Copy what begins at `begin`."""
+        for i in range(count):
+            numbers[i] = given[begin + i]
+
+    @no_type_check
+    @kernel
+    def put(numbers: reals, count: ti.i32, adds: ti.i32, target: reals, begin: ti.i32):
+        """Reverse `take`: set, or add to, what begins at `begin`."""
+        for i in range(count):
+            target[begin + i] = ti.select(adds == 1, target[begin + i], 0.0) + numbers[i]
+
+    return take, put
+
+
+@functools.cache
+def kernels(real: Any, dim: int, fields: int, parallel: bool) -> SimpleNamespace:
+    """Loops over lines and ghosts; `parallel` for a GPU, where sums are atomic."""
+    extend, adj_extend = ghost_loops(real, dim, parallel)
+    take, put = number_loops(real)
+    load, store = copy_loop(real, dim, fields, parallel), store_loop(real, dim, fields, parallel)
+    return SimpleNamespace(load=load, store=store, extend=extend, adj_extend=adj_extend, take=take, put=put)

@@ -1,0 +1,138 @@
+"""Operations that kernels compute where their arrays lie: on the device, without a copy, with one launch after another.
+
+    def project(model, velocity, out):
+        divide = divergence.bind(velocity.numbers, b)
+        correct = correction.bind(velocity.numbers, z, out["projected"].numbers)
+
+        def launch():
+            divide(velocity.begin)
+            solve()
+            correct(velocity.begin, out["projected"].begin)
+
+        return launch
+
+    Project = launched(project, adjoint=adj_project, results={"projected": "velocity"})
+
+The functions take `Entries` where those of an `operation` take NumPy arrays, and return a launch. Each is called once
+for the arrays of a rollout, and its launch for every step: what takes long belongs into the function. All of them
+write to `out`, by the name of a result, or of an input in the adjoint, where it lacks inputs that nobody asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simphys.autograd import runtime
+from simphys.autograd.kernels import device
+from simphys.simulator import Array
+
+from .action import Access, Action, Kind, Slot, no_loop
+from .function import declare
+from .operation import EXTRAS, Key, Like, Operation, Pass, Run, whole_view
+from .program import WHOLE, Op
+from .scope import Scope, adjoint_slot
+
+Launch = Callable[[], None]
+
+
+class Entries:
+    """The numbers of an array in row-major order: those of `numbers`, as a kernel takes it, from `begin` on.
+
+    `begin` may change from launch to launch.
+    """
+
+    __slots__ = ("begin", "numbers")
+
+    def __init__(self, numbers: Any, begin: int = 0) -> None:
+        self.numbers, self.begin = numbers, begin
+
+
+class Target(NamedTuple):
+    """Entries that a launch writes."""
+
+    entries: Entries
+    adds: bool = False
+    """True if they hold a part of the sum already, to which the launch adds."""
+
+
+def launched(
+    function: Run,
+    *,
+    adjoint: Run,
+    tangent: Run,
+    results: Mapping[str, Like],
+    name: str,
+    is_cheap: bool = False,
+    work_arrays: int = 0,
+) -> Any:
+    """Declare a sub-step whose functions make launches, see above; for the arguments, see `operation`."""
+    made = Launched(function, adjoint, tangent, results)
+    made.name, made.is_cheap, made.work_arrays = name, is_cheap, work_arrays
+    return declare(made)
+
+
+class Launched(Operation):
+    """The pattern of `launched`."""
+
+    def _append_results(self, op: Op, scope: Scope, name: Pass, kind: Kind) -> None:
+        targets = dict(zip(self._likes, [Slot(kind, value) for value in op.outputs], strict=True))
+        written = [slot for slot in targets.values() if slot not in scope.frozen]
+        slots = self._slots(op, name)
+        still = {slot for slot in slots.values() if slot.kind == "tangent" and not scope.moves(slot.value)}
+
+        def bind(entries: Mapping[Slot, Entries]) -> Launch:
+            given = {n: _zeros(slot) if slot in still else entries[slot] for n, slot in slots.items()}
+            out = {n: Target(entries[slot] if slot in written else _zeros(slot)) for n, slot in targets.items()}
+            return self._start(op, name, given, out)
+
+        scope.add(_make_launch(bind, [slot for slot in slots.values() if slot not in still], written, "other"))
+
+    def adjoint(self, op: Op, scope: Scope) -> None:
+        missing = {Slot("adjoint", value) for value in op.outputs if not scope.has_adjoint(value)}
+        slots, targets, adds = self._slots(op, "adjoint"), {}, {}
+        for name in self.find_wanted(op, scope):
+            value = op.array(name)
+            targets[name] = adjoint_slot(value)
+            adds[name] = scope.begin(targets[name], value.view or whole_view(value), "own")
+
+        def bind(entries: Mapping[Slot, Entries]) -> Launch:
+            given = {n: _zeros(slot) if slot in missing else entries[slot] for n, slot in slots.items()}
+            out = {name: Target(entries[slot], adds[name]) for name, slot in targets.items()}
+            return self._start(op, "adjoint", given, out)
+
+        reads = [slot for slot in slots.values() if slot not in missing]
+        reads += [targets[name] for name in targets if adds[name]]
+        scope.add(_make_launch(bind, reads, targets.values(), "own"))
+
+    def run_alone(self, op: Op, name: Pass, given: Mapping[Key, Array]) -> list[Array]:
+        arrays = {n: _bring(given[self._key(n)]) for n in self._reads[name] if n not in EXTRAS}
+        values = list(op.values() if name == "adjoint" else op.outputs)
+        names = self.varying if name == "adjoint" else tuple(self._likes)
+        out = {n: Target(_bring(np.zeros(value.shape))) for n, value in zip(names, values, strict=True)}
+        self._start(op, name, arrays, out)()
+        taken = zip(out.values(), values, strict=True)
+        return [device.to_host(target.entries.numbers, (value.size,)).reshape(value.shape) for target, value in taken]
+
+    def _start(self, op: Op, name: Pass, given: Mapping[str, Entries], out: Mapping[str, Target]) -> Launch:
+        run, model = self._runs[name], op.model
+        assert run is not None and model is not None, "checked by the caller"
+        launch: Launch = run(model(), **given, out=out)
+        return launch
+
+
+def _make_launch(
+    bind: Callable[[Mapping[Slot, Entries]], Launch], reads: Iterable[Slot], writes: Iterable[Slot], access: Access
+) -> Action:
+    """Make the action of launches; with access "own", the memory of what they write may be that of what they read."""
+    return Action(WHOLE, no_loop, dict.fromkeys(reads, access), dict.fromkeys(writes, access), launch=bind)
+
+
+def _bring(array: Array) -> Entries:
+    return Entries(device.to_device(np.ascontiguousarray(array, runtime.real_dtype()).reshape(-1)))
+
+
+def _zeros(slot: Slot) -> Entries:
+    return _bring(np.zeros(slot.value.size))
