@@ -104,7 +104,7 @@ def diffused(module: Any) -> None:
     """The ghosts of arrays of the host, which diffusion reads."""
     channel = test_advect.model_of(5, 4, boundaries=CHANNEL)
     with patch.object(diffuse, "velocity_lattices", module.velocity_lattices):
-        check(diffuse.Diffuse.apply, channel, velocity(channel), some(), some(4, 2, seed=3))
+        check(diffuse.Diffuse, channel, velocity(channel), some(), some(4, 2, seed=3))
 
 
 def transports(module: Any) -> None:

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import ERRORS
-from simphys.simulators.smoke import divergence, project, sweeps
+from simphys.simulators.smoke import differences, divergence, project, sweeps
 
 from ..simulators.smoke import test_project
 from .suite import *  # noqa: F403 - the tests of all sweeps
@@ -55,11 +55,11 @@ def swept(module: Any) -> None:
     gradcheck(lambda u: module.ProjectBySweeps.apply(model, u), test_project.leaf(model), mode="projected", repeats=1)
 
 
-def differences(grid: str) -> Any:
+def loops(grid: str) -> Any:
     def checked(module: Any) -> None:
         project._workspace.cache_clear()
         try:
-            with patch.object(project, "Differences", module.Differences):
+            with patch.object(differences, "divergence", module):
                 projected(project, grid, BOXES[grid])
         finally:
             project._workspace.cache_clear()
@@ -71,7 +71,7 @@ SWEEPS = [
     Sweep(project, ("pull", "push", "adj_project", "jvp_project"), projections, errors=ALSO),
     Sweep(sweeps, ("adj_*", "jvp_*"), swept, errors=ALSO),
     *[
-        Sweep(divergence, (f"{grid}_*.divergence", f"{grid}_*.correct", other), differences(grid), errors=ALSO)
+        Sweep(divergence, (f"{grid}_*.divergence", f"{grid}_*.correct", other), loops(grid), errors=ALSO)
         for grid, other in (("staggered", "*.cross_outflow"), ("collocated", "sign"))
     ],
 ]

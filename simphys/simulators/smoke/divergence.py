@@ -13,15 +13,10 @@ and columns. See `numerics.poisson` for the layout of b and z.
 """
 
 import functools
-import math
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
-import numpy as np
-
-from simphys.autograd import kernel, runtime
-from simphys.autograd.kernels import device
+from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.poisson import (
     COLUMNS,
@@ -32,11 +27,8 @@ from simphys.numerics.poisson import (
     PLANES,
     ROW_STRIDE,
     ROWS,
-    Poisson,
 )
 from simphys.numerics.poisson import functions as passes
-
-from .model import Smoke
 
 BLOCK = 32
 """Number of cells of a row that are computed together."""
@@ -268,67 +260,3 @@ def collocated_correction(real: Any, dim: int) -> Any:
 def collocated(real: Any, dim: int) -> SimpleNamespace:
     """The loops on a collocated grid, which has no weights."""
     return SimpleNamespace(divergence=collocated_divergence(real, dim), correct=collocated_correction(real, dim))
-
-
-@functools.cache
-def clear_kernel(real: Any) -> Any:
-    @no_type_check
-    @kernel
-    def clear(
-        places: ti.types.ndarray(dtype=ti.i32, ndim=1),
-        count: ti.i32,
-        target: ti.types.ndarray(dtype=real, ndim=1),
-        begin: ti.i32,
-    ):
-        """Set the entries at these places to zero."""
-        for n in range(count):
-            target[begin + places[n]] = 0.0
-
-    return clear
-
-
-class Differences:
-    """The divergence b of a velocity [dim, *faces], and its correction by z.
-
-    Either includes "all" faces, or only those that are "free", that is, not at closed or inflow sides. Launches are
-    bound to arrays once, which makes them cheap.
-    """
-
-    def __init__(self, model: Smoke, system: Poisson, b: Any, z: Any) -> None:
-        real = runtime.real_dtype()
-        self._b, self._z = b, z
-        faces, length = (1, *model.faces)[-3:], max(system.cells) + 1
-        sizes = np.array([*faces, np.prod(faces), length], np.int32)
-        weights = {"all": np.ones((3, length), real), "free": np.ones((3, length), real)}
-        entries = np.arange(model.dim * math.prod(model.faces), dtype=np.int32).reshape(model.dim, *model.faces)
-        beyond = [np.zeros(0, np.int32)]
-        for axis, (n, pair) in enumerate(zip(system.cells, system.ends, strict=True)):
-            for face, end in zip((0, n), pair, strict=True):
-                weights["free"][axis + 3 - system.dim, face] = end != "closed"
-            if model.faces[axis] > n:
-                beyond += [np.take(entries[a], n, axis).reshape(-1) for a in range(system.dim) if a != axis]
-        self._beyond = np.unique(np.concatenate(beyond))
-        self._loops = (staggered if model.grid == "staggered" else collocated)(runtime.real(), system.dim)
-        grid = device.to_device(system.grid), device.to_device(sizes)
-        self._places = {name: (*grid, device.to_device(values.reshape(-1))) for name, values in weights.items()}
-
-    def divergence(self, faces: str, velocity: Any) -> Callable[[int], None]:
-        """Bind b = D u from these faces; launched with the first entry of the velocity in its array."""
-        bound: Callable[[int], None] = self._loops.divergence.bind(*self._places[faces], velocity, self._b)
-        return bound
-
-    def correct(self, faces: str, velocity: Any, target: Any, *, adds: bool = False) -> Callable[[int, int], None]:
-        """Bind u - D^T z at these faces, with 0 beyond a component's own faces; set, or added to, a target.
-
-        Launched with the first entry of the velocity, and of the target, which may be the velocity itself.
-        """
-        correct = self._loops.correct.bind(*self._places[faces], self._z, velocity, target, int(adds))
-        if adds or not self._beyond.size:
-            return correct
-        clear = clear_kernel(runtime.real()).bind(device.to_device(self._beyond), self._beyond.size, target)
-
-        def launch(begin: int, target_begin: int) -> None:
-            correct(begin, target_begin)
-            clear(target_begin)
-
-        return launch

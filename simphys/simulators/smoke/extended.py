@@ -14,80 +14,50 @@ from typing import Any, no_type_check
 from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
 
-from .sampling import BLOCK, line_start, read_columns
+from .sampling import line_start, read_columns
 
 GHOST = 4
 """Numbers of a ghost in the table of a lattice: its index, that of its source, the sign, and the index of `given`."""
 
 
 @ti.func
-def own_start(line, s, own: ti.template()):
-    """Return the index of the first value of a line in an array of its own entries, with these strides."""
-    at = line * own[0]
-    if ti.static(s.m == 3):
-        at = line // s[0, 1] * own[0] + line % s[0, 1] * own[1]
-    return at
+def find_value(r, s, own: ti.template()):
+    """Return the place of value number r in an extended array, and in one of its own entries with these strides."""
+    line, x = r // s[0, s.m - 1], r % s[0, s.m - 1]
+    start, k = line_start(line, s)
+    at = x
+    for d in ti.static(range(s.m - 1)):
+        at += start[d] * own[d]
+    return k + x, at
 
 
-def copy_loop(real: Any, dim: int, fields: int, parallel: bool) -> Any:
+def copy_loops(real: Any, dim: int, fields: int) -> tuple[Any, Any]:
+    """Loops with a thread for each value."""
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    numbers = ti.types.vector(BLOCK, real)
 
     @no_type_check
     @kernel
-    def load(
-        given: reals, own: ints, places: ints, lines: ti.i32, size: ti.i32, first: ti.i32, extended: reals,
-        begin: ti.i32,
-    ):  # fmt: skip
-        """Copy lines of fields [fields, *own] from `begin` on to those from `first` on in an extended array."""
-        ti.loop_config(serialize=not parallel)
-        for line in range(lines):
-            s = read_columns(places, 4, dim)
-            _, k0 = line_start(line, s)
+    def load(given: reals, own: ints, places: ints, values: ti.i32, first: ti.i32, extended: reals, begin: ti.i32):
+        """Copy fields [fields, *own] from `begin` on to those from `first` on in an extended array."""
+        for r in range(values):
+            k, at = find_value(r, read_columns(places, 4, dim), own)
             for n in ti.static(range(fields)):
-                at, to = begin + n * own[dim] + own_start(line, s, own), (first + n) * size + k0
-                blocks = s[0, dim - 1] // BLOCK
-                for block in range(blocks):
-                    v = numbers(0.0)
-                    for lane in range(BLOCK):
-                        v[lane] = given[at + block * BLOCK + lane]
-                    for lane in range(BLOCK):
-                        extended[to + block * BLOCK + lane] = v[lane]
-                for x in range(blocks * BLOCK, s[0, dim - 1]):
-                    extended[to + x] = given[at + x]
-
-    return load
-
-
-def store_loop(real: Any, dim: int, fields: int, parallel: bool) -> Any:
-    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    numbers = ti.types.vector(BLOCK, real)
+                extended[(first + n) * places[4 * dim] + k] = given[begin + n * own[dim] + at]
 
     @no_type_check
     @kernel
     def store(
-        extended: reals, first: ti.i32, places: ints, lines: ti.i32, size: ti.i32, own: ints, adds: ti.i32,
-        target: reals, begin: ti.i32,
+        extended: reals, first: ti.i32, places: ints, values: ti.i32, own: ints, adds: ti.i32, target: reals,
+        begin: ti.i32,
     ):  # fmt: skip
         """Reverse `load`: set the fields from `begin` on, or add to them."""
-        ti.loop_config(serialize=not parallel)
-        for line in range(lines):
-            s = read_columns(places, 4, dim)
-            _, k0 = line_start(line, s)
+        for r in range(values):
+            k, at = find_value(r, read_columns(places, 4, dim), own)
             for n in ti.static(range(fields)):
-                to, at = begin + n * own[dim] + own_start(line, s, own), (first + n) * size + k0
-                blocks = s[0, dim - 1] // BLOCK
-                for block in range(blocks):
-                    v = numbers(0.0)
-                    for lane in range(BLOCK):
-                        before = ti.select(adds == 1, target[to + block * BLOCK + lane], 0.0)
-                        v[lane] = before + extended[at + block * BLOCK + lane]
-                    for lane in range(BLOCK):
-                        target[to + block * BLOCK + lane] = v[lane]
-                for x in range(blocks * BLOCK, s[0, dim - 1]):
-                    target[to + x] = ti.select(adds == 1, target[to + x], 0.0) + extended[at + x]
+                to = begin + n * own[dim] + at
+                target[to] = ti.select(adds == 1, target[to], 0.0) + extended[(first + n) * places[4 * dim] + k]
 
-    return store
+    return load, store
 
 
 def ghost_loops(real: Any, dim: int, parallel: bool) -> tuple[Any, Any]:
@@ -169,8 +139,8 @@ def number_loops(real: Any) -> tuple[Any, Any]:
 
 @functools.cache
 def kernels(real: Any, dim: int, fields: int, parallel: bool) -> SimpleNamespace:
-    """Loops over lines and ghosts; `parallel` for a GPU, where sums are atomic."""
+    """Loops over values and ghosts; `parallel` for a GPU, where sums are atomic."""
     extend, adj_extend = ghost_loops(real, dim, parallel)
     take, put = number_loops(real)
-    load, store = copy_loop(real, dim, fields, parallel), store_loop(real, dim, fields, parallel)
+    load, store = copy_loops(real, dim, fields)
     return SimpleNamespace(load=load, store=store, extend=extend, adj_extend=adj_extend, take=take, put=put)

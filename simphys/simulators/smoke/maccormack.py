@@ -26,13 +26,14 @@ from simphys.numerics.forward_mode import tangent_of
 from simphys.numerics.multilinear import adj_interpolate, interpolate, jvp_interpolate
 
 from .sampling import (
-    BLOCK,
-    SPREAD,
+    Form,
+    add,
     adj_corners_at,
     adj_velocity_at,
     corners_at,
     entry,
     find_departure,
+    find_points,
     line_start,
     read_columns,
     velocity_at,
@@ -88,57 +89,60 @@ def jvp_limit(value, f, dvalue, df):
 
 
 # fmt: off
-def correct_loop(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> Any:
+def correct_loop(form: Form) -> Any:
+    real, dim, staggered, fields, on_gpu, spread = form
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    field_block, spread = ti.types.matrix(fields, BLOCK, real), SPREAD if parallel else 1
+    width, field_block = form.width, ti.types.matrix(fields, form.width, real)
 
     @no_type_check
     @kernel
     def correct(
-        f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, h: real,
-        corrected: reals,
+        f: reals, moved: reals, u: reals, places: ints, axes: reals, rounds: ti.i32, h: real, corrected: reals
     ):
-        ti.loop_config(serialize=not parallel)
-        for r in range(lines * spread):
-            if r % spread == 0:
-                s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
-                size, component = places[4 * dim], places[4 * dim + 1]
-                start, k0 = line_start(r // spread, s)
-                for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
-                    x0, found = block * BLOCK, field_block(0.0)
-                    for lane in range(BLOCK):
-                        v = velocity_at(u, size, k0 + x0 + lane, s, staggered)
-                        there, _, inside = find_departure(start, x0 + lane, v, h, s, a)
-                        first, behind, inside_back = find_departure(start, x0 + lane, v, -h, s, a)
-                        mask = correction_mask(inside, inside_back)
-                        for n in ti.static(range(fields)):
-                            j = n * size + k0 + x0 + lane
-                            back = interpolate(corners_at(moved, entry(n, size, first), s), behind)
-                            value = add_correction(f[component * size + j], moved[j], back, mask)
-                            found[n, lane] = limit(value, corners_at(f, entry(component + n, size, there), s))
-                    for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
-                        for n in ti.static(range(fields)):
-                            corrected[n * size + k0 + x0 + lane] = found[n, lane]
+        ti.loop_config(serialize=not (on_gpu or spread > 1))
+        for r in range(rounds):
+            s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+            size, component = places[4 * dim], places[4 * dim + 1]
+            line, begin, end = find_points(r, s, spread, on_gpu)
+            start, k0 = line_start(line, s)
+            for block in range((end - begin + width - 1) // width):
+                x0, found = begin + block * width, field_block(0.0)
+                for lane in range(width):
+                    k = k0 + x0 + lane
+                    v = velocity_at(u, size, k, s, staggered)
+                    there, _, inside = find_departure(start, x0 + lane, v, h, s, a)
+                    first, behind, inside_back = find_departure(start, x0 + lane, v, -h, s, a)
+                    mask = correction_mask(inside, inside_back)
+                    for n in ti.static(range(fields)):
+                        i, far = entry(component + n, size, k), entry(component + n, size, there)
+                        back = interpolate(corners_at(moved, entry(n, size, first), s), behind)
+                        value = add_correction(f[i], moved[n * size + k], back, mask)
+                        found[n, lane] = limit(value, corners_at(f, far, s))
+                for lane in range(ti.min(width, end - x0)):
+                    for n in ti.static(range(fields)):
+                        corrected[n * size + k0 + x0 + lane] = found[n, lane]
 
     return correct
 
 
-def pull_loop(real: Any, dim: int, staggered: bool, fields: int) -> Any:
+def pull_loop(form: Form) -> Any:
+    real, dim, staggered, fields, on_gpu, spread = form
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     vec = ti.types.vector(dim, real)
 
     @no_type_check
     @kernel
     def adj_correct(
-        f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, h: real,
-        g: reals, adj_f: reals, adj_moved: reals, adj_u: reals,
+        f: reals, moved: reals, u: reals, places: ints, axes: reals, rounds: ti.i32, h: real, g: reals,
+        adj_f: reals, adj_moved: reals, adj_u: reals,
     ):
-        ti.loop_config(serialize=True)
-        for line in range(lines):
+        ti.loop_config(serialize=not on_gpu)
+        for r in range(rounds):
             s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
             size, component = places[4 * dim], places[4 * dim + 1]
+            line, begin, end = find_points(r, s, spread, on_gpu)
             start, k0 = line_start(line, s)
-            for x in range(s[0, dim - 1]):
+            for x in range(begin, end):
                 k = k0 + x
                 v = velocity_at(u, size, k, s, staggered)
                 there, _, inside = find_departure(start, x, v, h, s, a)
@@ -151,62 +155,57 @@ def pull_loop(real: Any, dim: int, staggered: bool, fields: int) -> Any:
                     back = interpolate(near, behind)
                     value = add_correction(f[i], moved[j], back, mask)
                     adj_value, adj_there = adj_limit(value, corners_at(f, far, s), g[j])
-                    adj_corners_at(adj_f, far, s, adj_there)
+                    adj_corners_at(adj_f, far, s, adj_there, on_gpu)
                     adj_f_i, adj_moved_j, adj_back = adj_add_correction(f[i], moved[j], back, mask, adj_value)
-                    adj_f[i] = adj_f[i] + adj_f_i
-                    adj_moved[j] = adj_moved[j] + adj_moved_j
+                    add(adj_f, i, adj_f_i, on_gpu)
+                    add(adj_moved, j, adj_moved_j, on_gpu)
                     adj_near, adj_behind = adj_interpolate(near, behind, adj_back)
-                    adj_corners_at(adj_moved, entry(n, size, first), s, adj_near)
+                    adj_corners_at(adj_moved, entry(n, size, first), s, adj_near, on_gpu)
                     total += adj_behind
-                adj_velocity_at(adj_u, size, k, s, staggered, h * total)
+                adj_velocity_at(adj_u, size, k, s, staggered, h * total, on_gpu)
 
     return adj_correct
 
 
-def push_loop(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> Any:
+def push_loop(form: Form) -> Any:
+    real, dim, staggered, fields, on_gpu, spread = form
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    spread = SPREAD if parallel else 1
 
     @no_type_check
     @kernel
     def jvp_correct(
-        f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, h: real,
-        df: reals, dmoved: reals, du: reals, dcorrected: reals,
+        f: reals, moved: reals, u: reals, places: ints, axes: reals, rounds: ti.i32, h: real, df: reals,
+        dmoved: reals, du: reals, dcorrected: reals,
     ):
-        ti.loop_config(serialize=not parallel)
-        for r in range(lines * spread):
-            if r % spread == 0:
-                s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
-                size, component = places[4 * dim], places[4 * dim + 1]
-                start, k0 = line_start(r // spread, s)
-                for x in range(s[0, dim - 1]):
-                    k = k0 + x
-                    v = velocity_at(u, size, k, s, staggered)
-                    there, _, inside = find_departure(start, x, v, h, s, a)
-                    first, behind, inside_back = find_departure(start, x, v, -h, s, a)
-                    mask = correction_mask(inside, inside_back)
-                    dbehind = h * velocity_at(du, size, k, s, staggered)  # a point moved to a side gets no correction
-                    for n in ti.static(range(fields)):
-                        j, i = n * size + k, entry(component + n, size, k)
-                        from_back, far = entry(n, size, first), entry(component + n, size, there)
-                        near = corners_at(moved, from_back, s)
-                        back = interpolate(near, behind)
-                        value = add_correction(f[i], moved[j], back, mask)
-                        dnear = corners_at(dmoved, from_back, s)
-                        dback = jvp_interpolate(near, behind, dnear, dbehind)
-                        dvalue = jvp_add_correction(f[i], moved[j], back, mask, df[i], dmoved[j], dback)
-                        dcorrected[j] = jvp_limit(
-                            value, corners_at(f, far, s), dvalue, corners_at(df, far, s)
-                        )
+        ti.loop_config(serialize=not (on_gpu or spread > 1))
+        for r in range(rounds):
+            s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+            size, component = places[4 * dim], places[4 * dim + 1]
+            line, begin, end = find_points(r, s, spread, on_gpu)
+            start, k0 = line_start(line, s)
+            for x in range(begin, end):
+                k = k0 + x
+                v = velocity_at(u, size, k, s, staggered)
+                there, _, inside = find_departure(start, x, v, h, s, a)
+                first, behind, inside_back = find_departure(start, x, v, -h, s, a)
+                mask = correction_mask(inside, inside_back)
+                dbehind = h * velocity_at(du, size, k, s, staggered)  # a point moved to a side gets no correction
+                for n in ti.static(range(fields)):
+                    j, i = n * size + k, entry(component + n, size, k)
+                    from_back, far = entry(n, size, first), entry(component + n, size, there)
+                    near = corners_at(moved, from_back, s)
+                    back = interpolate(near, behind)
+                    value = add_correction(f[i], moved[j], back, mask)
+                    dnear = corners_at(dmoved, from_back, s)
+                    dback = jvp_interpolate(near, behind, dnear, dbehind)
+                    dvalue = jvp_add_correction(f[i], moved[j], back, mask, df[i], dmoved[j], dback)
+                    dcorrected[j] = jvp_limit(value, corners_at(f, far, s), dvalue, corners_at(df, far, s))
 
     return jvp_correct
 # fmt: on
 
 
 @functools.cache
-def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> SimpleNamespace:
+def kernels(form: Form) -> SimpleNamespace:
     """Loops over points, like those of sampling.py; `moved` is s."""
-    of = real, dim, staggered, fields
-    return SimpleNamespace(
-        correct=correct_loop(*of, parallel), adj_correct=pull_loop(*of), jvp_correct=push_loop(*of, parallel)
-    )
+    return SimpleNamespace(correct=correct_loop(form), adj_correct=pull_loop(form), jvp_correct=push_loop(form))

@@ -37,7 +37,7 @@ from simphys.simulator import Array
 from simphys.substep import operation
 from simphys.substep.action import Moment
 
-from .divergence import Differences
+from .differences import Differences
 from .model import Smoke
 from .solve_report import LARGEST_ERROR, MEASURED, Direction, Solve, SolveReport, SolveReports, warn
 

@@ -16,7 +16,7 @@ that one kernel serves all quantities. Source: Stam 1999.
 
 import functools
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any, NamedTuple, no_type_check
 
 from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
@@ -27,6 +27,48 @@ BLOCK = 16
 
 SPREAD = 16
 """Loop iterations for each line of cells, one of which does the work, as a CPU's threads take 512 iterations each."""
+
+
+class Form(NamedTuple):
+    """Form of the loops over points: line by line on a CPU, or one thread for each point on a GPU."""
+
+    real: Any
+    dim: int
+    staggered: bool
+    fields: int
+    on_gpu: bool
+    spread: int = 1
+    """Loop iterations for each line, on a CPU."""
+
+    @property
+    def width(self) -> int:
+        """Number of values along a line that are computed together."""
+        return 1 if self.on_gpu else BLOCK
+
+    def rounds(self, lines: int, points: int) -> int:
+        """Number of loop iterations, for lines of so many points."""
+        return lines * (points if self.on_gpu else self.spread)
+
+
+@ti.func
+def find_points(r, s, spread: ti.template(), on_gpu: ti.template()):
+    """Return the line of an iteration, and the range of its points."""
+    line, begin, end = r // spread, 0, 0
+    if ti.static(on_gpu):
+        line, begin = r // s[0, s.m - 1], r % s[0, s.m - 1]
+        end = begin + 1
+    elif r % spread == 0:
+        end = s[0, s.m - 1]
+    return line, begin, end
+
+
+@ti.func
+def add(target: ti.template(), i, value, shared: ti.template()):
+    """Add to an entry; to one that other threads add to, atomically."""
+    if ti.static(shared):
+        ti.atomic_add(target[i], value)
+    else:
+        target[i] = target[i] + value
 
 
 @ti.func
@@ -90,16 +132,16 @@ def velocity_at(u: ti.template(), size, k, s, staggered: ti.template()):
 
 
 @ti.func
-def adj_velocity_at(adj_u: ti.template(), size, k, s, staggered: ti.template(), g):
+def adj_velocity_at(adj_u: ti.template(), size, k, s, staggered: ti.template(), g, shared: ti.template()):
     for d in ti.static(range(s.m)):
         j = d * size + k
         if ti.static(staggered):
-            adj_u[j] = adj_u[j] + 0.25 * g[d]
-            adj_u[j + s[2, d]] = adj_u[j + s[2, d]] + 0.25 * g[d]
-            adj_u[j + s[3, d]] = adj_u[j + s[3, d]] + 0.25 * g[d]
-            adj_u[j + s[2, d] + s[3, d]] = adj_u[j + s[2, d] + s[3, d]] + 0.25 * g[d]
+            add(adj_u, j, 0.25 * g[d], shared)
+            add(adj_u, j + s[2, d], 0.25 * g[d], shared)
+            add(adj_u, j + s[3, d], 0.25 * g[d], shared)
+            add(adj_u, j + s[2, d] + s[3, d], 0.25 * g[d], shared)
         else:
-            adj_u[j] = adj_u[j] + g[d]
+            add(adj_u, j, g[d], shared)
 
 
 @ti.func
@@ -121,63 +163,61 @@ def corners_at(f: ti.template(), first, s):
 
 
 @ti.func
-def adj_corners_at(adj_f: ti.template(), first, s, g):
+def adj_corners_at(adj_f: ti.template(), first, s, g, shared: ti.template()):
     for c in ti.static(range(g.n)):
-        j = first + corner_step(c, s)
-        adj_f[j] = adj_f[j] + g[c]
+        add(adj_f, first + corner_step(c, s), g[c], shared)
 
 
 # fmt: off
-def sample_loop(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> Any:
+def sample_loop(form: Form) -> Any:
+    real, dim, staggered, fields, on_gpu, spread = form
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    field_block, spread = ti.types.matrix(fields, BLOCK, real), SPREAD if parallel else 1
+    width, field_block = form.width, ti.types.matrix(fields, form.width, real)
 
     @no_type_check
     @kernel
-    def sample(
-        f: reals, u: reals, places: ints, axes: reals, lines: ti.i32, h: real,
-        moved: reals,
-    ):
-        ti.loop_config(serialize=not parallel)
-        for r in range(lines * spread):
-            if r % spread == 0:
-                s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
-                size, component = places[4 * dim], places[4 * dim + 1]
-                start, k0 = line_start(r // spread, s)
-                for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
-                    x0, found = block * BLOCK, field_block(0.0)
-                    for lane in range(BLOCK):
-                        v = velocity_at(u, size, k0 + x0 + lane, s, staggered)
-                        first, behind, _ = find_departure(start, x0 + lane, v, h, s, a)
-                        for n in ti.static(range(fields)):
-                            found[n, lane] = interpolate(corners_at(f, entry(component + n, size, first), s), behind)
-                    for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
-                        for n in ti.static(range(fields)):
-                            moved[n * size + k0 + x0 + lane] = found[n, lane]
+    def sample(f: reals, u: reals, places: ints, axes: reals, rounds: ti.i32, h: real, moved: reals):
+        ti.loop_config(serialize=not (on_gpu or spread > 1))
+        for r in range(rounds):
+            s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+            size, component = places[4 * dim], places[4 * dim + 1]
+            line, begin, end = find_points(r, s, spread, on_gpu)
+            start, k0 = line_start(line, s)
+            for block in range((end - begin + width - 1) // width):
+                x0, found = begin + block * width, field_block(0.0)
+                for lane in range(width):
+                    v = velocity_at(u, size, k0 + x0 + lane, s, staggered)
+                    first, behind, _ = find_departure(start, x0 + lane, v, h, s, a)
+                    for n in ti.static(range(fields)):
+                        found[n, lane] = interpolate(corners_at(f, entry(component + n, size, first), s), behind)
+                for lane in range(ti.min(width, end - x0)):
+                    for n in ti.static(range(fields)):
+                        moved[n * size + k0 + x0 + lane] = found[n, lane]
 
     return sample
 
 
-def pull_loop(real: Any, dim: int, staggered: bool, fields: int) -> Any:
+def pull_loop(form: Form) -> Any:
+    real, dim, staggered, fields, on_gpu, spread = form
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    vec, corners = ti.types.vector(dim, real), ti.types.vector(2**dim, real)
-    axis_block = ti.types.matrix(dim, BLOCK, real)
-    point_block = ti.types.vector(BLOCK, ti.i32)
+    vec, corners, width = ti.types.vector(dim, real), ti.types.vector(2**dim, real), form.width
+    axis_block = ti.types.matrix(dim, width, real)
+    point_block = ti.types.vector(width, ti.i32)
 
     @no_type_check
     @kernel
     def adj_sample(
-        f: reals, u: reals, places: ints, axes: reals, lines: ti.i32, h: real,
-        g: reals, adj_f: reals, adj_u: reals,
+        f: reals, u: reals, places: ints, axes: reals, rounds: ti.i32, h: real, g: reals, adj_f: reals, adj_u: reals
     ):
-        ti.loop_config(serialize=True)
-        for line in range(lines):
+        ti.loop_config(serialize=not on_gpu)
+        for r in range(rounds):
             s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
             size, component = places[4 * dim], places[4 * dim + 1]
+            line, begin, end = find_points(r, s, spread, on_gpu)
             start, k0 = line_start(line, s)
-            for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
-                x0, firsts, behinds, adj_v = block * BLOCK, point_block(0), axis_block(0.0), axis_block(0.0)
-                for lane in range(BLOCK):
+            for block in range((end - begin + width - 1) // width):
+                x0, firsts, behinds, adj_v = begin + block * width, point_block(0), axis_block(0.0), axis_block(0.0)
+                for lane in range(width):
                     k = k0 + x0 + lane
                     v = velocity_at(u, size, k, s, staggered)
                     first, behind, inside = find_departure(start, x0 + lane, v, h, s, a)
@@ -188,7 +228,7 @@ def pull_loop(real: Any, dim: int, staggered: bool, fields: int) -> Any:
                     for d in ti.static(range(dim)):
                         behinds[d, lane] = behind[d]
                         adj_v[d, lane] = -h * inside[d] * total[d]
-                for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
+                for lane in range(ti.min(width, end - x0)):
                     k = k0 + x0 + lane
                     behind, gv = vec(0.0), vec(0.0)
                     for d in ti.static(range(dim)):
@@ -196,49 +236,44 @@ def pull_loop(real: Any, dim: int, staggered: bool, fields: int) -> Any:
                         gv[d] = adj_v[d, lane]
                     for n in ti.static(range(fields)):
                         adj_there = adj_corners(corners(0.0), behind, g[n * size + k])
-                        adj_corners_at(adj_f, entry(component + n, size, firsts[lane]), s, adj_there)
-                    adj_velocity_at(adj_u, size, k, s, staggered, gv)
+                        adj_corners_at(adj_f, entry(component + n, size, firsts[lane]), s, adj_there, on_gpu)
+                    adj_velocity_at(adj_u, size, k, s, staggered, gv, on_gpu)
 
     return adj_sample
 
 
-def push_loop(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> Any:
+def push_loop(form: Form) -> Any:
+    real, dim, staggered, fields, on_gpu, spread = form
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    spread = SPREAD if parallel else 1
 
     @no_type_check
     @kernel
     def jvp_sample(
-        f: reals, u: reals, places: ints, axes: reals, lines: ti.i32, h: real,
-        df: reals, du: reals, dmoved: reals,
+        f: reals, u: reals, places: ints, axes: reals, rounds: ti.i32, h: real, df: reals, du: reals, dmoved: reals
     ):
-        ti.loop_config(serialize=not parallel)
-        for r in range(lines * spread):
-            if r % spread == 0:
-                s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
-                size, component = places[4 * dim], places[4 * dim + 1]
-                start, k0 = line_start(r // spread, s)
-                for x in range(s[0, dim - 1]):
-                    k = k0 + x
-                    first, behind, inside = find_departure(start, x, velocity_at(u, size, k, s, staggered), h, s, a)
-                    dbehind = -h * inside * velocity_at(du, size, k, s, staggered)
-                    for n in ti.static(range(fields)):
-                        j = entry(component + n, size, first)
-                        df_j = corners_at(df, j, s)
-                        dmoved[n * size + k] = jvp_interpolate(corners_at(f, j, s), behind, df_j, dbehind)
+        ti.loop_config(serialize=not (on_gpu or spread > 1))
+        for r in range(rounds):
+            s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+            size, component = places[4 * dim], places[4 * dim + 1]
+            line, begin, end = find_points(r, s, spread, on_gpu)
+            start, k0 = line_start(line, s)
+            for x in range(begin, end):
+                k = k0 + x
+                first, behind, inside = find_departure(start, x, velocity_at(u, size, k, s, staggered), h, s, a)
+                dbehind = -h * inside * velocity_at(du, size, k, s, staggered)
+                for n in ti.static(range(fields)):
+                    j = entry(component + n, size, first)
+                    dmoved[n * size + k] = jvp_interpolate(corners_at(f, j, s), behind, corners_at(df, j, s), dbehind)
 
     return jvp_sample
 # fmt: on
 
 
 @functools.cache
-def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> SimpleNamespace:
-    """Loops over points, for several fields at the same points; scatters are serial and add to their arrays.
+def kernels(form: Form) -> SimpleNamespace:
+    """Loops over points, for several fields at the same points; scatters are serial on a CPU and add to their arrays.
 
     A loop that stores to an array is not vectorized, so blocks of a line are computed into local vectors first. Lines
     of extended arrays are long enough for whole blocks.
     """
-    of = real, dim, staggered, fields
-    return SimpleNamespace(
-        sample=sample_loop(*of, parallel), adj_sample=pull_loop(*of), jvp_sample=push_loop(*of, parallel)
-    )
+    return SimpleNamespace(sample=sample_loop(form), adj_sample=pull_loop(form), jvp_sample=push_loop(form))

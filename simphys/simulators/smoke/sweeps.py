@@ -9,7 +9,7 @@ from simphys.autograd import runtime
 from simphys.numerics.poisson import JacobiSweeps
 from simphys.substep import Entries, Target, launched
 
-from .divergence import Differences
+from .differences import Differences
 from .model import Smoke
 from .project import Project, poisson_of
 from .transport import Launch

@@ -19,6 +19,7 @@ from simphys.substep import Entries, Target
 from . import extended, maccormack, sampling
 from .lattice import Lattice, extended_shape
 from .model import Smoke
+from .sampling import Form
 
 POINT_US = 0.006
 """Serial cost [us] of one value in a loop."""
@@ -73,9 +74,11 @@ class Transport:
         self._component = lattice.components.start if lattice.is_velocity else 0
         self._corrects = model.advection == "maccormack"
         parallel = runtime.parallel(POINT_US * lattice.fields * lattice.lines * lattice.shape[-1])
-        kind = runtime.real(), model.dim, model.grid == "staggered", lattice.fields, parallel
-        self._sampling, self._maccormack = sampling.kernels(*kind), maccormack.kernels(*kind)
-        self._loops = extended.kernels(runtime.real(), model.dim, lattice.fields, runtime.settings().on_gpu)
+        on_gpu, spread = runtime.settings().on_gpu, sampling.SPREAD if parallel else 1
+        form = Form(runtime.real(), model.dim, model.grid == "staggered", lattice.fields, on_gpu, spread)
+        self._rounds = form.rounds(lattice.lines, lattice.shape[-1])
+        self._sampling, self._maccormack = sampling.kernels(form), maccormack.kernels(form)
+        self._loops = extended.kernels(runtime.real(), model.dim, lattice.fields, on_gpu)
 
     # --- between arrays of an engine and extended ones
 
@@ -208,8 +211,8 @@ class Transport:
 
     def _bind(self, loop: Kernel, read: list[str], rest: list[str]) -> Launch:
         """Bind a loop to the arrays `read`, the locations of points, and the arrays `rest`, in this order."""
-        lattice, model = self.lattice, self._work.model
-        points = self._to_device("places"), self._to_device("frame"), lattice.lines, model.dt / model.spacing
+        model = self._work.model
+        points = self._to_device("places"), self._to_device("frame"), self._rounds, model.dt / model.spacing
         return loop.bind(*[self._array(name) for name in read], *points, *[self._array(name) for name in rest])
 
     def _array(self, name: str) -> Any:
@@ -218,7 +221,7 @@ class Transport:
         return self._field(name[:-1]) if name in ("f", "adj_f", "df") else self._own(name)
 
     def _bind_load(self, entries: Entries, array: Any, component: int) -> Launch:
-        lattice, size, at = self.lattice, self._work.size, self._begin
+        at = self._begin
         if isinstance(array, np.ndarray):  # NumPy copies rows faster than a kernel, whose stores are not wide
             inside = self._inside(array, component)
 
@@ -226,12 +229,12 @@ class Transport:
                 inside[...] = self._own_view(entries)
 
             return copy
-        places = self._to_device("strides"), self._to_device("places"), lattice.lines, size
+        places = self._to_device("strides"), self._to_device("places"), math.prod(self.lattice.shape)
         load = self._loops.load.bind(entries.numbers, *places, component, array)
         return lambda: load(entries.begin + at)
 
     def _bind_store(self, array: Any, component: int, target: Target) -> Launch:
-        lattice, size, at, entries = self.lattice, self._work.size, self._begin, target.entries
+        at, entries = self._begin, target.entries
         if isinstance(array, np.ndarray):
             inside = self._inside(array, component)
 
@@ -240,7 +243,7 @@ class Transport:
                 np.add(own, inside, out=own) if target.adds else np.copyto(own, inside)
 
             return copy
-        places = self._to_device("places"), lattice.lines, size, self._to_device("strides")
+        places = self._to_device("places"), math.prod(self.lattice.shape), self._to_device("strides")
         store = self._loops.store.bind(array, component, *places, int(target.adds), entries.numbers)
         return lambda: store(entries.begin + at)
 

@@ -241,3 +241,29 @@ def test_all_loops_are_the_same_on_several_threads(monkeypatch: pytest.MonkeyPat
     advect._space.cache_clear()
     for one, other in zip(serial, parallel, strict=True):
         assert_equal_but_for_rounding(other, one, ulps=64)
+
+
+@BOTH
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", GRIDS)
+def test_transport_and_its_adjoint_are_the_same_on_each_device(kind: str, advection: str) -> None:
+    """A GPU has a thread for each point, whose sums are atomic; the processor goes through a line."""
+    model = model_of(5, 20, advection=advection, **GRIDS[kind])
+
+    def run() -> list[Array]:
+        velocities, smoke = (
+            [velocity(model), some(4, 2, seed=3)],
+            [some(*model.cells), velocity(model), some(4, seed=3)],
+        )
+        found = AdvectVelocity.apply(model, *velocities), AdvectSmoke.apply(model, *smoke)
+        (found[0] * found[0]).sum().backward()
+        (found[1] * found[1]).sum().backward()
+        gradients = [each.grad.data for each in (*velocities, *smoke) if each.grad is not None]
+        assert len(gradients) == 5
+        return [*[each.data for each in found], *gradients]
+
+    found = run()
+    with runtime.using(runtime.Settings(precision="f64")):
+        expected = run()
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)

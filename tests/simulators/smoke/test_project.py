@@ -258,3 +258,25 @@ def test_an_estimate_of_the_error_does_not_depend_on_the_unit() -> None:
             errors.append((report.error, report.divergence))
         np.testing.assert_allclose(errors[1:], [errors[0]] * 2, rtol=1e-6)
         assert min(errors[0]) > 0
+
+
+def adjoint_of_a_sum(model: Smoke) -> tuple[Array, Array]:
+    """Project a velocity by sweeps, and find the adjoint of one that is read twice, so that the sub-step adds to it."""
+    u = tensor(some(model), requires_grad=True)
+    found = ProjectBySweeps.apply(model, u)
+    (found * some(model, seed=1) + u * some(model, seed=2)).sum().backward()
+    assert u.grad is not None
+    return found.data, u.grad.data
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("cells", "boundaries", "grid"), CHECKED)
+def test_sweeps_are_the_same_on_each_device(cells: Any, boundaries: Any, grid: str) -> None:
+    """A GPU has a thread for each cell, the processor a row at a time."""
+    for sweeps in (0, 1, 2, 6):
+        model = model_of(cells, boundaries, grid=grid, projection="jacobi", sweeps=sweeps)
+        found = adjoint_of_a_sum(model)
+        with runtime.using(runtime.Settings(precision="f64")):
+            expected = adjoint_of_a_sum(model)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-5)
