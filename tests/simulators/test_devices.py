@@ -5,6 +5,7 @@ SIMPHYS_TEST_ARCH=vulkan SIMPHYS_TEST_PRECISION=f32 pytest -m gpu tests/simulato
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from simphys.autograd import InputError, runtime
 from simphys.autograd.kernels import staging
+from simphys.substep.launched import Target
 
 from ..helpers.contract import Result
 from ..helpers.processor import Place, compute, compute_on_processor
@@ -61,8 +63,17 @@ def test_a_device_gives_the_gradients_of_the_processor(name: str, monkeypatch: p
 
 
 def test_a_launch_that_loses_what_is_written_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The proof that the test above can fail: each array has a copy of its own, though some share memory."""
-    monkeypatch.setattr(staging, "overlapping", lambda *_: [])
+    """The proof that the test above can fail: what a launch writes to arrays of the host never comes back."""
+    monkeypatch.setattr(staging, "_copy_back", lambda *_: None)
+    place = PLACES["smoke/modes/channel"]
+    assert "gradient by velocity" in differing(place, compute(place))
+
+
+def test_a_sum_that_loses_terms_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Likewise for kernels of an operation over arrays of the engine: an adjoint is set, to which another is added."""
+    monkeypatch.setattr(
+        import_module("simphys.substep.launched"), "Target", lambda entries, adds=False: Target(entries)
+    )
     place = PLACES["smoke/modes/walls, quick"]
     assert "gradient by velocity" in differing(place, compute(place))
 

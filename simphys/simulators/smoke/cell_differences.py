@@ -13,7 +13,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.poisson import COLUMNS, PERIODIC_PLANES, PLANES, ROWS
 from simphys.numerics.poisson import cells as find_cells
 
-from .divergence import COMPONENT, held, weight
+from .divergence import COMPONENT, sum_at, weight
 
 ONE = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 """Step of one cell along each axis."""
@@ -27,8 +27,8 @@ def face_place(faces: ti.template(), a: ti.template(), dim: ti.template(), plane
 
 
 @functools.cache
-def staggered(real: Any, dim: int) -> SimpleNamespace:
-    """The loops on a staggered grid, with the weights w of faces along each axis."""
+def staggered(real: Any, dim: int, adds: bool) -> SimpleNamespace:
+    """The loops on a staggered grid, with weights w of faces along each axis; its correction may add to a target."""
     f = find_cells(dim)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
@@ -53,7 +53,7 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
     @no_type_check
     @kernel
     def correct(
-        count: ti.i32, grid: integers, faces: integers, w: reals, z: reals, u: reals, target: reals, adds: ti.i32,
+        count: ti.i32, grid: integers, faces: integers, w: reals, z: reals, u: reals, target: reals,
         begin: ti.i32, target_begin: ti.i32,
     ):  # fmt: skip
         for c in range(count):
@@ -72,14 +72,14 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
                     change = weight(w, faces, a, plane, row, column) * (before - z[f.place(grid, plane, row, column)])
                     at = face_place(faces, a, dim, plane, row, column)
                     there = target_begin + at
-                    target[there] = held(target, adds, there) + u[begin + at] - change
+                    target[there] = sum_at(target, adds, there, u[begin + at] - change)
 
     return SimpleNamespace(divergence=divergence, correct=correct)
 
 
 @functools.cache
-def collocated(real: Any, dim: int) -> SimpleNamespace:
-    """The loops on a collocated grid, which has no weights."""
+def collocated(real: Any, dim: int, adds: bool) -> SimpleNamespace:
+    """The loops on a collocated grid, which has no weights; a correction may add to its target."""
     f = find_cells(dim)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
@@ -111,7 +111,7 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
     @no_type_check
     @kernel
     def correct(
-        count: ti.i32, grid: integers, faces: integers, w: reals, z: reals, u: reals, target: reals, adds: ti.i32,
+        count: ti.i32, grid: integers, faces: integers, w: reals, z: reals, u: reals, target: reals,
         begin: ti.i32, target_begin: ti.i32,
     ):  # fmt: skip
         for c in range(count):
@@ -123,6 +123,6 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
                 change = 0.5 * (z[f.place(grid, low[0], low[1], low[2])] - z[f.place(grid, high[0], high[1], high[2])])
                 at = face_place(faces, a, dim, plane, row, column)
                 there = target_begin + at
-                target[there] = held(target, adds, there) + u[begin + at] - change
+                target[there] = sum_at(target, adds, there, u[begin + at] - change)
 
     return SimpleNamespace(divergence=divergence, correct=correct)

@@ -3,6 +3,7 @@
 import functools
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, no_type_check
 
 import numpy as np
@@ -56,7 +57,7 @@ class Differences:
         self._beyond = np.unique(np.concatenate(beyond))
         on_gpu = runtime.settings().on_gpu
         loops = cell_differences if on_gpu else divergence
-        self._loops = getattr(loops, model.grid)(runtime.real(), system.dim)
+        self._loops = partial(getattr(loops, model.grid), runtime.real(), system.dim)
         grid = device.to_device(system.grid), device.to_device(sizes)
         self._places = {name: (*grid, device.to_device(values.reshape(-1))) for name, values in weights.items()}
         self._cells = (math.prod(system.cells),) if on_gpu else ()
@@ -64,7 +65,7 @@ class Differences:
 
     def divergence(self, faces: str, velocity: Any) -> Callable[[int], None]:
         """Bind b = D u from these faces; launched with the first entry of the velocity in its array."""
-        bound: Callable[[int], None] = self._loops.divergence.bind(
+        bound: Callable[[int], None] = self._loops(adds=False).divergence.bind(
             *self._cells, *self._places[faces], velocity, self._b
         )
         return bound
@@ -74,7 +75,7 @@ class Differences:
 
         Launched with the first entry of the velocity, and of the target, which may be the velocity itself.
         """
-        correct = self._loops.correct.bind(*self._faces, *self._places[faces], self._z, velocity, target, int(adds))
+        correct = self._loops(adds=adds).correct.bind(*self._faces, *self._places[faces], self._z, velocity, target)
         if adds or not self._beyond.size:
             return correct
         clear = clear_kernel(runtime.real()).bind(device.to_device(self._beyond), self._beyond.size, target)

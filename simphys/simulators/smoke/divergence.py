@@ -48,9 +48,9 @@ def weight(w: ti.template(), faces: ti.template(), a: ti.template(), plane, row,
 
 
 @ti.func
-def held(target: ti.template(), adds, i):
-    """Return what a sum in a target holds already; 0 for one that is set."""
-    return ti.select(adds == 1, target[i], 0.0)
+def sum_at(target: ti.template(), adds: ti.template(), i, value):
+    """Return a value, or its sum with what an entry of the target holds already."""
+    return target[i] + value if ti.static(adds) else value
 
 
 def staggered_divergence(real: Any, dim: int) -> Any:
@@ -95,14 +95,14 @@ def staggered_divergence(real: Any, dim: int) -> Any:
     return divergence
 
 
-def staggered_correction(real: Any, dim: int) -> Any:
+def staggered_correction(real: Any, dim: int, adds: bool) -> Any:
     f, block = passes(real, dim, False), ti.types.vector(BLOCK, real)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @no_type_check
     @kernel
     def correct(
-        grid: integers, faces: integers, w: reals, z: reals, u: reals, target: reals, adds: ti.i32, begin: ti.i32,
+        grid: integers, faces: integers, w: reals, z: reals, u: reals, target: reals, begin: ti.i32,
         target_begin: ti.i32,
     ):  # fmt: skip
         ti.loop_config(serialize=True)
@@ -127,21 +127,21 @@ def staggered_correction(real: Any, dim: int) -> Any:
                         for k in range(BLOCK):
                             j = first + k
                             change = weight(w, faces, a, plane, row, j) * (z[at + j - stride] - z[at + j])
-                            v[k] = held(target, adds, target_begin + to + j) + u[begin + to + j] - change
+                            v[k] = sum_at(target, adds, target_begin + to + j, u[begin + to + j] - change)
                         for k in range(BLOCK):
                             target[target_begin + to + first + k] = v[k]
                     for j in range(blocks * BLOCK, columns):
                         change = weight(w, faces, a, plane, row, j) * (z[at + j - stride] - z[at + j])
                         there = target_begin + to + j
-                        target[there] = held(target, adds, there) + u[begin + to + j] - change
+                        target[there] = sum_at(target, adds, there, u[begin + to + j] - change)
 
     return correct
 
 
 @functools.cache
-def staggered(real: Any, dim: int) -> SimpleNamespace:
-    """The loops on a staggered grid, with the weights w of faces along each axis."""
-    return SimpleNamespace(divergence=staggered_divergence(real, dim), correct=staggered_correction(real, dim))
+def staggered(real: Any, dim: int, adds: bool) -> SimpleNamespace:
+    """The loops on a staggered grid, with weights w of faces along each axis; its correction may add to a target."""
+    return SimpleNamespace(divergence=staggered_divergence(real, dim), correct=staggered_correction(real, dim, adds))
 
 
 @ti.func
@@ -207,14 +207,14 @@ def collocated_divergence(real: Any, dim: int) -> Any:
     return divergence
 
 
-def collocated_correction(real: Any, dim: int) -> Any:
+def collocated_correction(real: Any, dim: int, adds: bool) -> Any:
     f, block = passes(real, dim, False), ti.types.vector(BLOCK, real)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @no_type_check
     @kernel
     def correct(
-        grid: integers, faces: integers, w: reals, z: reals, u: reals, target: reals, adds: ti.i32, begin: ti.i32,
+        grid: integers, faces: integers, w: reals, z: reals, u: reals, target: reals, begin: ti.i32,
         target_begin: ti.i32,
     ):  # fmt: skip
         ti.loop_config(serialize=True)
@@ -241,13 +241,13 @@ def collocated_correction(real: Any, dim: int) -> Any:
                         for k in range(BLOCK):
                             j = first + k
                             change = 0.5 * (z[lower + j] - z[upper + j])
-                            v[k] = held(target, adds, target_begin + to + j) + u[begin + to + j] - change
+                            v[k] = sum_at(target, adds, target_begin + to + j, u[begin + to + j] - change)
                         for k in range(BLOCK):
                             target[target_begin + to + first + k] = v[k]
                     for j in range(blocks * BLOCK, columns):
                         there = target_begin + to + j
                         change = 0.5 * (z[lower + j] - z[upper + j])
-                        target[there] = held(target, adds, there) + u[begin + to + j] - change
+                        target[there] = sum_at(target, adds, there, u[begin + to + j] - change)
                     if ti.static(a == 2) and grid[PERIODIC_COLUMNS] == 0:  # ghosts at the ends of rows are 0: correct
                         there = target_begin + to
                         target[there] = target[there] - 0.5 * z[at]
@@ -257,6 +257,6 @@ def collocated_correction(real: Any, dim: int) -> Any:
 
 
 @functools.cache
-def collocated(real: Any, dim: int) -> SimpleNamespace:
-    """The loops on a collocated grid, which has no weights."""
-    return SimpleNamespace(divergence=collocated_divergence(real, dim), correct=collocated_correction(real, dim))
+def collocated(real: Any, dim: int, adds: bool) -> SimpleNamespace:
+    """The loops on a collocated grid, which has no weights; a correction may add to its target."""
+    return SimpleNamespace(divergence=collocated_divergence(real, dim), correct=collocated_correction(real, dim, adds))

@@ -77,6 +77,8 @@ class Transport:
         on_gpu, spread = runtime.settings().on_gpu, sampling.SPREAD if parallel else 1
         form = Form(runtime.real(), model.dim, model.grid == "staggered", lattice.fields, on_gpu, spread)
         self._rounds = form.rounds(lattice.lines, lattice.shape[-1])
+        *strides, of_field = [int(stride) * runtime.real_dtype().itemsize for stride in lattice.strides]
+        self._own_shape, self._own_strides = (lattice.fields, *lattice.shape), (of_field, *strides)
         self._sampling, self._maccormack = sampling.kernels(form), maccormack.kernels(form)
         self._loops = extended.kernels(runtime.real(), model.dim, lattice.fields, on_gpu)
 
@@ -268,10 +270,8 @@ class Transport:
 
     def _own_view(self, entries: Entries) -> Array:
         """View of these values in an array of the host without ghosts."""
-        lattice, begin = self.lattice, entries.begin + self._begin
-        numbers = entries.numbers[begin : begin + lattice.fields * math.prod(lattice.entries)]
-        own: Array = numbers.reshape(lattice.fields, *lattice.entries)[lattice.own]
-        return own
+        numbers, begin = entries.numbers, entries.begin + self._begin
+        return np.ndarray(self._own_shape, numbers.dtype, numbers, begin * numbers.itemsize, self._own_strides)
 
     @cached_property
     def _begin(self) -> int:
