@@ -169,7 +169,9 @@ def _check_list(
     key: Key, given: list[Any], axes: tuple[str, ...], counts: Mapping[str, Key], sizes: Mapping[str, Any]
 ) -> Iterator[Problem]:
     """Check the length of a list against its first axis, and those of its elements against the others."""
-    if axes[0] in sizes:
+    if axes[0].isdigit():
+        yield from check_length(key, given, int(axes[0]), "component")
+    elif axes[0] in sizes:
         yield from check_length(key, given, sizes[axes[0]], f"of {dotted(counts[axes[0]])}")
     for place, row in enumerate(given):
         if isinstance(row, list):

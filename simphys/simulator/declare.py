@@ -14,6 +14,7 @@ import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ from .arrays import Arrays, Shape
 from .physical import require_not_negative, require_positive
 
 Sign = Literal["any", "positive", "not_negative"]
-_AXIS = re.compile(r"\*[A-Za-z_]\w*|\w+( \w+)*")
+_AXIS = re.compile(r"\*\w+|[\w.]+( [\w.]+)*")
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,14 @@ class Declaration:
     only_if: str
 
     @property
+    def symbol(self) -> str:
+        """Unit in pictures: the first of "K or deg C"; "" without a dimension, or without one for all components."""
+        return "" if re.search(r"^1$|\bany\b|,", self.unit) else self.unit.partition(" or ")[0]
+
+    @property
     def axes(self) -> tuple[str, ...]:
         """Texts of the axes."""
         return tuple(self.shape.split(", ")) if self.shape else ()
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """Names of all that the shape is read from."""
-        return tuple([*re.findall(r"[A-Za-z_]\w*", self.shape), *([self.only_if] if self.only_if else [])])
 
     def key(self, name: str) -> tuple[str, str]:
         """Section and key of a scene that hold the field of this name; ("", "") if none does."""
@@ -68,8 +69,8 @@ def declare(
     """Declare a field of Params or State; its meaning is the text behind it.
 
     Args:
-        shape: attributes of the model, as "nodes, dim"; "2 dim" is a product, "*cells" are all axes of a tuple, and ""
-            is a single number.
+        shape: attributes of the model, as "nodes, dim"; "2 dim" is a product, "*cells" are all axes in a tuple, "cells"
+            would be the length of that tuple, and "" is a single number.
         unit: "1" without a dimension.
         sign: which values `Model.check_params` accepts, and a scene: "positive", "not_negative", or "any".
         section: that of a scene file with the field's value, "medium"; "table.restitution" where its key has another
@@ -111,17 +112,15 @@ def compute_shape(source: str, sizes: Any, declaration: Declaration) -> Shape:
 
 def _count(source: str, sizes: Any, factor: str) -> int:
     found = int(factor) if factor.isdigit() else _read(source, sizes, factor)
-    if not isinstance(found, int | np.integer):
-        remedy = f'Write "*{factor}" for all axes of a tuple, or name a count.'
-        raise InputError(source, f"{factor} in a shape is a count", repr(found), remedy)
-    return int(found)
+    return len(found) if hasattr(found, "__len__") else int(found)
 
 
 def _read(source: str, sizes: Any, name: str) -> Any:
-    if not hasattr(sizes, name):
-        constraint = f"shapes name attributes of {type(sizes).__name__}"
-        raise InputError(source, constraint, f"no {name}", "Correct the declaration, or give the model this attribute.")
-    return getattr(sizes, name)
+    try:
+        return attrgetter(name)(sizes)
+    except AttributeError as error:
+        constraint, remedy = f"shapes name attributes of {type(sizes).__name__}", "Correct the declaration."
+        raise InputError(source, constraint, f"no {name}", remedy) from error
 
 
 def declared_shapes(model: Any, record: type) -> dict[str, Shape]:
@@ -143,13 +142,10 @@ def require_signs(source: str, record: type, params: Arrays) -> None:
             require_not_negative(source, params, name)
 
 
-def units_of_cells(record: type) -> dict[str, str]:
-    """Return the units of those fields that have a value for each cell of a grid; "" of numbers without a dimension.
-
-    Of several units, "K or deg C", it is the first one.
-    """
-    found = {name: about for name, about in declarations(record).items() if "*" in about.shape}
-    return {name: "" if about.unit == "1" else about.unit.partition(" or ")[0] for name, about in found.items()}
+def units_of_cells(model: Any, record: type) -> dict[str, str]:
+    """Return the units of those fields that a model has for each cell, "*cells", or each face of one, "*faces"."""
+    found = {name: about for name, about in declarations(record).items() if about.shape.endswith(("*cells", "*faces"))}
+    return {name: a.symbol for name, a in found.items() if not a.only_if or getattr(model, a.only_if)}
 
 
 @functools.cache

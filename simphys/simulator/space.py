@@ -21,9 +21,9 @@ class OnGrid:
         """Number of space dimensions."""
         return len(self.cells)
 
-    def describe_grid(self) -> Grid:
-        fields = units_of_cells(self.State) | units_of_cells(self.Params)
-        return Grid(cells=self.cells, spacing=self.spacing, offset=0.5, fields=fields)
+    def describe_grid(self) -> Grid | None:
+        fields = units_of_cells(self, self.State) | units_of_cells(self, self.Params)
+        return Grid(cells=self.cells, spacing=self.spacing, offset=0.5, fields=fields) if fields else None
 
 
 class InBox:

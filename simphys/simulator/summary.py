@@ -23,7 +23,7 @@ def documented_units(record: type) -> dict[str, str]:
         if unit := re.search(r"\[([^\[\]]+)\],\s\[", text):
             found[name] = unit[1]
     found |= {name: about.unit for name, about in declarations(record).items()}
-    return {name: unit for name, unit in found.items() if not re.search(r"^1$|\bor\b|\bany\b|dim", unit)}
+    return {name: unit for name, unit in found.items() if not re.search(r"^1$|\bor\b|\bany\b|dim|,", unit)}
 
 
 def describe_field(name: str, values: Array, unit: str = "") -> str:

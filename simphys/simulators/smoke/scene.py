@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import tensor
-from simphys.scenefile.demands import demands_of
+from simphys.scenefile.model_sections import scene_of
 from simphys.scenefile.section import EACH, Fields, Problem
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import SIDES, Side
@@ -28,12 +28,12 @@ from .sections import (
 from .shapes import distance, fraction_inside
 
 
+@scene_of(Smoke)
 class SmokeConfig(Config):
     """A scene of incompressible flow with smoke."""
 
     FILES = (("obstacle", "file"), ("state", EACH, "file"))
     SIZES = ((("grid", "cells"), 100), (("obstacle", "outline", "modes"), 100))
-    DEMANDS = demands_of(FluidSection, "viscosity")
 
     simulator: SmokeSimulator
     grid: GridSection

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from simphys.files.field_file import read_field
-from simphys.scenefile.demands import demands_of
+from simphys.scenefile.model_sections import scene_of
 from simphys.scenefile.section import EACH, Count, Fields, Index, Key, Positive, Problem, Section, Simulator, Words
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import (
@@ -137,12 +137,12 @@ class SourceSection(Section):
     shot: Index = 0
 
 
+@scene_of(Wave)
 class WaveConfig(Config):
     """A scene of waves."""
 
     FILES = (("medium", EACH, "file"), ("state", EACH, "file"))
     SIZES = ((("grid", "cells"), 50), (("receivers", "lines", EACH, "count"), 100))
-    DEMANDS = demands_of(MediumSection, "speed")
 
     simulator: WaveSimulator
     grid: GridSection
