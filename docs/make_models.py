@@ -19,8 +19,8 @@ HEAD = """# Models: fields, parameters, units
 
 Made from the sources by `python docs/make_models.py`. The fields of a state are what channels see
 (`observations.channels.field`) and what loss terms compare; parameters and initial states are what `[unknowns]` and
-`[values]` name. Shapes are written by the model's attributes: [nodes, dim] has dim components of each node, [*cells] all
-axes of the grid. `simphys docs SIMULATOR` lists the keys of its scenes.
+`[values]` name. Shapes are written by the model's attributes: [nodes, dim] has dim components of each node, [*cells]
+all axes of the grid. `simphys docs SIMULATOR` lists the keys of its scenes.
 
 What channels may show besides components, such as markers on bodies and links, accelerations and pixels: see
 [The sensor](fitting.md#the-sensor).

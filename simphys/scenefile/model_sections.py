@@ -27,8 +27,9 @@ NUMBERS: dict[Sign, Any] = {"any": float, "positive": Positive, "not_negative": 
 def scene_of(model: Any, **sizes: str) -> Callable[[type[C]], type[C]]:
     """Make a Config the scene of a model: fields that name a section get a key there, with checks.
 
-    Values of single numbers are numbers; those of "*cells" are numbers or files; others are numbers, for all entries,
-    or lists. Sections that the class has itself stay as they are, and hold these keys.
+    Values of single numbers are numbers; those of "*cells" are numbers or files; vectors, of shape "dim" or "n, 3",
+    are lists; others are numbers, for all entries, or lists. Sections that the class has itself stay as they are, and
+    hold these keys.
 
     Args:
         sizes: keys of the sizes in shapes, by their names: `n="start.position"` counts a list, and `cells="grid.cells"`
@@ -66,14 +67,16 @@ def check_fields(config: Any, sections: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def fill_record(config: Any, record: Any) -> dict[str, Array]:
-    """Compute the arrays of those fields of Params or State that sections hold, at full size; None stands for 0."""
+    """Compute the arrays of those fields of Params or State that sections hold, at full size."""
     sizes = SimpleNamespace(**_read_sizes(config, dict(config)))
     found = {}
     for field in _list_fields(record):
         given = getattr(getattr(config, field.section), field.name)
         shape = compute_shape(f"{type(config).__name__}: {field.name}", sizes, field.about)
-        is_file = isinstance(given, FieldFileSection)
-        found[field.of] = fill_cells(shape, given) if is_file else np.full(shape, given or 0.0, float)
+        if isinstance(given, FieldFileSection):
+            found[field.of] = fill_cells(shape, given)
+        else:
+            found[field.of] = np.full(shape, (field.about.standard or 0.0) if given is None else given, float)
     return found
 
 
@@ -109,7 +112,7 @@ def _make_sections(model: Any, config: type[BaseModel]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for section in dict.fromkeys(each.section for each in fields):
         own = [each for each in fields if each.section == section]
-        keys: Any = {each.name: (_make_type(each.about), _default(each.about.standard)) for each in own}
+        keys: Any = {each.name: _make_key(each.about) for each in own}
         title = "".join([word.capitalize() for word in section.split("_")])
         made: Any = create_model(f"{title}Section", __base__=Section, __module__=config.__module__, **keys)
         made.__doc__ = "\n".join([_describe(each) for each in own])
@@ -117,23 +120,24 @@ def _make_sections(model: Any, config: type[BaseModel]) -> dict[str, Any]:
     return found
 
 
-def _default(standard: float | None) -> Any:
-    return ... if standard is None else standard
-
-
 def _describe(field: _Field) -> str:
     meaning = meanings(field.record).get(field.of, "")
     return textwrap.fill(f"{field.name} [{field.about.unit}]: {meaning}".rstrip(": "), 118)
 
 
-def _make_type(about: Declaration) -> Any:
-    number = NUMBERS[about.sign]
+def _make_key(about: Declaration) -> tuple[Any, Any]:
+    """Make type and default of a key; a number stands for all entries, but not for the components of a vector."""
+    number, default = NUMBERS[about.sign], ... if about.standard is None else about.standard
+    if not about.axes:
+        return number, default
     if about.shape == "*cells":
-        return number | FieldFileSection
+        return number | FieldFileSection, default
     inner = number
     for _ in about.axes:
         inner = list[inner]
-    return number | inner if about.axes else number
+    if not (about.axes[-1] == "dim" or about.axes[-1].isdigit()):
+        return number | inner, default
+    return (inner, ...) if about.standard is None else (inner | None, None)
 
 
 def _make_demands(model: Any, config: type[BaseModel]) -> dict[str, Demand]:

@@ -21,9 +21,9 @@ BOUNDARIES = ("periodic", "closed", "open", "inflow")
 class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
-    viscosity: Tensor = declare("", "m^2/s", sign="not_negative", section="fluid")
+    viscosity: Tensor = declare("", "m^2/s", sign="not_negative", section="fluid", standard=0.0)
     """Kinematic viscosity."""
-    buoyancy: Tensor = declare("dim", "m/s^2")
+    buoyancy: Tensor = declare("dim", "m/s^2", section="fluid", standard=0.0)
     """Acceleration of the fluid per unit of smoke."""
     boundary_velocity: Tensor = declare("2 dim, dim", "m/s")
     """Velocity of the inflow, or tangential velocity of the wall, at each side x-, x+, and so on."""

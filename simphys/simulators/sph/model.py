@@ -35,7 +35,7 @@ class Params(Record):
     """Dynamic viscosity."""
     slip_length: Tensor = declare("", "m", sign="not_negative", section="material", standard=0.0)
     """Distance behind a wall at which the continued velocity vanishes; 0 where the fluid sticks to walls."""
-    gravity: Tensor = declare("dim", "m/s^2", section="environment")
+    gravity: Tensor = declare("dim", "m/s^2", section="environment", standard=0.0)
     """Acceleration by gravity."""
 
 

@@ -74,12 +74,6 @@ class BlockSection(Section):
     hydrostatic: bool = True
 
 
-class EnvironmentSection(Section):
-    """Gravity [m/s^2], a vector; by default there is none."""
-
-    gravity: Vector | None = None
-
-
 class GaugesSection(Section):
     """Gauges of the fluid's depth at places [m] along the first axis, each the mean over a window of a width [m]."""
 
@@ -96,7 +90,6 @@ class SPHConfig(Config):
     simulator: SPHSimulator
     tank: TankSection
     blocks: Annotated[list[BlockSection], Field(min_length=1)]
-    environment: EnvironmentSection = EnvironmentSection()
     gauges: GaugesSection | None = None
 
     @property
