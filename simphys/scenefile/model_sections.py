@@ -38,6 +38,7 @@ def scene_of(model: Any, **sizes: str) -> Callable[[type[C]], type[C]]:
 
     def complete(config: type[C]) -> type[C]:
         sections = _make_sections(model, config)
+        _require_sizes(config.__name__, [each for each in _list_fields(model) if each.section in sections], sizes)
         made: Any = create_model(config.__name__, __base__=config, __module__=config.__module__, **sections)
         made.__doc__, made.__qualname__ = config.__doc__, config.__qualname__
         for section, _ in sections.values():  # where pickle finds it
@@ -140,10 +141,19 @@ def _make_key(about: Declaration) -> tuple[Any, Any]:
     return (inner, ...) if about.standard is None else (inner | None, None)
 
 
+def _require_sizes(source: str, fields: list[_Field], sizes: Mapping[str, str]) -> None:
+    """Raise InputError unless the sizes in the shapes of all fields are known."""
+    for field in fields:
+        for axis in field.about.axes:
+            if (name := axis.removeprefix("*")) not in sizes and not axis.isdigit():
+                remedy = f'Add it: @scene_of(..., {name}="section.key").'
+                raise InputError(source, f"scene_of says where the size {name} of {field.of} stands", "nothing", remedy)
+
+
 def _make_demands(model: Any, config: type[BaseModel]) -> dict[str, Demand]:
-    """Collect the demands of sections on the numbers that become parameters. Errors: InputError for a missing key."""
+    """Collect the demands of sections on the numbers that become fields. Errors: InputError for a missing key."""
     demands: dict[str, Demand] = {}
-    for field in _list_fields(model.Params):
+    for field in _list_fields(model):
         annotation = config.model_fields[field.section].annotation
         kinds = [kind for kind in (annotation, *get_args(annotation)) if hasattr(kind, "model_fields")]
         if not kinds or field.name not in kinds[0].model_fields:
@@ -161,9 +171,7 @@ def _read_sizes(config: Any, sections: Mapping[str, Any]) -> dict[str, Any]:
     for name, (section, *rest) in config.COUNTS.items():
         value = sections.get(section)
         for part in rest:
-            value = (
-                value[part] if isinstance(part, int) and isinstance(value, list) else getattr(value, str(part), None)
-            )
+            value = value[part] if value and isinstance(part, int) else getattr(value, str(part), None)
         if value is not None:
             found[name] = tuple(value) if name in tuples else len(value) if isinstance(value, list) else 1
     return found

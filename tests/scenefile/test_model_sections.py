@@ -103,6 +103,7 @@ def test_sections_say_what_the_fields_are() -> None:
             {"material": {"mass": [1.0, 2.0]}},
             "material.mass: must have 3 elements, one for each of start.position; found",
         ),
+        ({"start": {}}, "start.position: this key is required"),
         ({"material": {"mas": 2.0}}, "Did you mean 'mass'"),
         ({"material": {"mass": 2.0, "air_drag": -1.0}}, "material.air_drag: must be at least 0; found -1"),
         (
@@ -137,7 +138,20 @@ def test_a_section_must_hold_the_keys_of_its_fields() -> None:
             return None
 
     with pytest.raises(InputError, match=r"BasinConfig\.tank: a section holds the key width; found no such key"):
-        scene_of(type("Basins", (Model,), {"Params": Deep, "State": State}))(BasinConfig)
+        scene_of(type("Basins", (Model,), {"Params": Deep, "State": Deep}))(BasinConfig)
+
+
+def test_sizes_of_shapes_are_known() -> None:
+    class Anywhere(Config):
+        tank: Tank
+
+        def build_model(self) -> Any:
+            return None
+
+    with pytest.raises(
+        InputError, match=r"Anywhere: scene_of says where the size n of mass stands; .* n=\"section.key"
+    ):
+        scene_of(Bodies, cells="tank.cells")(Anywhere)
 
 
 def test_a_config_without_a_model_builds_its_own_fields() -> None:
