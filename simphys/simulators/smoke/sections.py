@@ -159,7 +159,7 @@ class StateSection(Section):
     def compute_velocity(self, model: Smoke) -> Array:
         """Compute the initial velocity, [dim, *faces]."""
         if isinstance(self.velocity, FieldFileSection):
-            return read_field(self.velocity.file, [(model.dim, *model.faces)])
+            return fill_cells((model.dim, *model.faces), self.velocity)
         made = np.zeros((model.dim, *model.faces))
         for component in range(model.dim if self.velocity is not None else 0):
             at = own_index(model, component)
