@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 import numpy as np
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, Field, create_model
 
 from simphys.autograd.errors import InputError
 from simphys.scenefile.demands import Demand, demands_of
@@ -37,7 +37,8 @@ def scene_of(model: Any, **sizes: str) -> Callable[[type[C]], type[C]]:
     """
 
     def complete(config: type[C]) -> type[C]:
-        sections = _make_sections(model, config)
+        counts = {name: _split(key) for name, key in sizes.items()}
+        sections = _make_sections(model, config, set(counts.values()))
         _require_sizes(config.__name__, [each for each in _list_fields(model) if each.section in sections], sizes)
         made: Any = create_model(config.__name__, __base__=config, __module__=config.__module__, **sections)
         made.__doc__, made.__qualname__ = config.__doc__, config.__qualname__
@@ -45,7 +46,7 @@ def scene_of(model: Any, **sizes: str) -> Callable[[type[C]], type[C]]:
             section.__qualname__ = f"{made.__qualname__}.{section.__name__}"
             setattr(made, section.__name__, section)
         made.MODEL = model
-        made.COUNTS = {name: _split(key) for name, key in sizes.items()}
+        made.COUNTS = counts
         made.FILES += tuple([(*each.key, "file") for each in _list_fields(model) if each.about.shape == "*cells"])
         made.DEMANDS = _make_demands(model, made) | made.DEMANDS
         done: type[C] = made
@@ -107,13 +108,16 @@ def _split(key: str) -> Key:
     return tuple([int(part) if part.isdigit() else part for part in key.split(".")])
 
 
-def _make_sections(model: Any, config: type[BaseModel]) -> dict[str, Any]:
-    """Make those sections of a model's fields that a Config has not itself, each with its default."""
+def _make_sections(model: Any, config: type[BaseModel], counted: Collection[Key]) -> dict[str, Any]:
+    """Make those sections of a model's fields that a Config has not itself, each with its default.
+
+    The keys that are counted hold lists.
+    """
     fields = [each for each in _list_fields(model) if each.section not in config.model_fields]
     found: dict[str, Any] = {}
     for section in dict.fromkeys(each.section for each in fields):
         own = [each for each in fields if each.section == section]
-        keys: Any = {each.name: _make_key(each.about) for each in own}
+        keys: Any = {each.name: _make_key(each.about, is_list=each.key in counted) for each in own}
         title = "".join([word.capitalize() for word in section.split("_")])
         made: Any = create_model(f"{title}Section", __base__=Section, __module__=config.__module__, **keys)
         made.__doc__ = "\n".join([_describe(each) for each in own])
@@ -126,7 +130,7 @@ def _describe(field: _Field) -> str:
     return textwrap.fill(f"{field.name} [{field.about.unit}]: {meaning}".rstrip(": "), 118)
 
 
-def _make_key(about: Declaration) -> tuple[Any, Any]:
+def _make_key(about: Declaration, *, is_list: bool) -> tuple[Any, Any]:
     """Make type and default of a key; a number stands for all entries, but not for the components of a vector."""
     number, default = NUMBERS[about.sign], ... if about.standard is None else about.standard
     if not about.axes:
@@ -136,6 +140,8 @@ def _make_key(about: Declaration) -> tuple[Any, Any]:
     inner = number
     for _ in about.axes:
         inner = list[inner]
+    if is_list:
+        return Annotated[inner, Field(min_length=1)], ...
     if not (about.axes[-1] == "dim" or about.axes[-1].isdigit()):
         return number | inner, default
     return (inner, ...) if about.standard is None else (inner | None, None)

@@ -103,6 +103,8 @@ def test_sections_say_what_the_fields_are() -> None:
             {"material": {"mass": [1.0, 2.0]}},
             "material.mass: must have 3 elements, one for each of start.position; found",
         ),
+        ({"start": {"position": 1.0}}, "start.position: must be a list; found 1.0"),
+        ({"start": {"position": []}}, "start.position: must be a list of 1 or more elements"),
         ({"start": {}}, "start.position: this key is required"),
         ({"material": {"mas": 2.0}}, "Did you mean 'mass'"),
         ({"material": {"mass": 2.0, "air_drag": -1.0}}, "material.air_drag: must be at least 0; found -1"),
