@@ -5,9 +5,13 @@ python docs/make_models.py
 
 from __future__ import annotations
 
-import ast
+import importlib
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
+
+from simphys.simulator import Model
+from simphys.simulator.declare import Declaration, declarations, meanings
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "simphys" / "simulators"
@@ -15,34 +19,34 @@ HEAD = """# Models: fields, parameters, units
 
 Made from the sources by `python docs/make_models.py`. The fields of a state are what channels see
 (`observations.channels.field`) and what loss terms compare; parameters and initial states are what `[unknowns]` and
-`[values]` name. Units stand in brackets, then the shape: n bodies, S springs, dim components. `simphys docs SIMULATOR`
-lists the keys of its scenes.
+`[values]` name. Shapes are written by the model's attributes: [nodes, dim] has dim components of each node, [*cells]
+all axes of the grid. `simphys docs SIMULATOR` lists the keys of its scenes.
 
 What channels may show besides components, such as markers on bodies and links, accelerations and pixels: see
 [The sensor](fitting.md#the-sensor).
 """
+SIGNS = {"positive": "positive", "not_negative": "0 or more"}
 
 
-def read_fields(record: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    """Iterate over the fields of a class and the docstrings behind them."""
-    for field, text in zip(record.body, record.body[1:], strict=False):
-        named = isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        if named and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
-            yield ast.unparse(field).partition(":")[0], " ".join(str(text.value.value).split())
+def describe_field(about: Declaration, text: str) -> str:
+    """Describe a field: its meaning, its unit with its sign, and its shape."""
+    sign = f", {SIGNS[about.sign]}" if about.sign in SIGNS else ""
+    empty = f"; [0] unless {about.only_if}" if about.only_if else ""
+    return f"{text.replace('|', chr(92) + '|')} | {about.unit}{sign} | [{about.shape}]{empty}"
 
 
 def describe(path: Path) -> Iterator[str]:
     """Describe the model of one file."""
-    classes = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)]
-    name = path.parent.relative_to(FOLDER).as_posix().replace("/", ", ")
-    yield f"\n## {name}\n"
-    model = next(each for each in classes if any(isinstance(b, ast.Name) and b.id == "Model" for b in each.bases))
-    yield " ".join((ast.get_docstring(model) or "").split("\n\n")[0].split())
-    for title, kind in (("parameter", "Params"), ("state", "State")):
-        record = next(each for each in classes if each.name == kind)
-        yield f"\n| {title} | meaning [unit], shape |\n| --- | --- |"
-        for field, text in read_fields(record):
-            yield f"| `{field}` | {text.replace('|', chr(92) + '|')} |"
+    parts = path.parent.relative_to(FOLDER).parts
+    module = importlib.import_module(f"simphys.simulators.{'.'.join(parts)}.model")
+    yield f"\n## {', '.join(parts)}\n"
+    models = [each for each in vars(module).values() if inspect.isclass(each) and each.__module__ == module.__name__]
+    (model,) = [each for each in models if issubclass(each, Model)]
+    yield " ".join((inspect.getdoc(model) or "").split("\n\n")[0].split())
+    for title, record in (("parameter", model.Params), ("state", model.State)):
+        yield f"\n| {title} | meaning | unit | shape |\n| --- | --- | --- | --- |"
+        for name, about in declarations(record).items():
+            yield f"| `{name}` | {describe_field(about, meanings(record)[name])} |"
 
 
 def make_page() -> str:

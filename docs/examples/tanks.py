@@ -9,20 +9,20 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.rollout import engine_of
 from simphys.scenefile import Config, Fields, Section
 from simphys.scenefile.section import Positive
-from simphys.simulator import Model, Record
+from simphys.simulator import Model, Record, declare
 from simphys.substep import element, per_element
 
 
 @dataclass(frozen=True)
 class Params(Record):
-    opening: Tensor
-    """Coefficient k of each hole [m^0.5/s], [n]."""
+    opening: Tensor = declare("n", "m^0.5/s", sign="positive")
+    """Coefficient k of each hole."""
 
 
 @dataclass(frozen=True)
 class State(Record):
-    height: Tensor
-    """Height of the water in each tank [m], [n]."""
+    height: Tensor = declare("n", "m")
+    """Height of the water in each tank."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,6 @@ class Tanks(Model):
     n: int
     dt: float
     Params, State = Params, State
-
-    def param_shapes(self):
-        return {"opening": (self.n,)}
-
-    def state_shapes(self):
-        return {"height": (self.n,)}
 
 
 @element

@@ -21,7 +21,7 @@ BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "min_length": "length >=
 
 SECTIONS = ("section", "list of section", "table of section")
 
-SYMBOL = r"(?:m|s|kg|rad|K|N|Pa|J|W|Hz|C|px|cells|bytes)(?:\^\d)?"
+SYMBOL = r"(?:m|s|kg|rad|K|deg C|N|Pa|J|W|Hz|C|px|cells|bytes)(?:\^\d)?"
 UNIT = rf"\[(1|(?:1/)?{SYMBOL}(?:[ /]| or |1/|[()]|{SYMBOL})*|[^\[\]]*\bunit\s+of\b[^\[\]]*)\]"
 """Unit in brackets, such as [kg m^2], [W/(m K)] or [unit of the field], and [1] of what has no dimension; other
 brackets, such as those of shapes, are none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,8 +31,6 @@ class Weights(Record):
 
 
 NAMES = Weights.names()
-NO_SHAPES: Mapping[str, Shape] = {name: (0,) for name in NAMES}
-"""Shapes of these fields in a simulator without a controller."""
 
 
 @dataclass(frozen=True)

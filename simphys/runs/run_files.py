@@ -29,6 +29,7 @@ from simphys.record import (
     require_no_fit,
 )
 from simphys.scenefile import from_dict, to_dict
+from simphys.simulator.declare import declarations
 
 from .estimates import Estimate
 from .truths import TruthError
@@ -220,6 +221,8 @@ def find_unit(scene: Scene, field: str) -> str:
     if found is None and scene.bodies is not None and field in ("position", "velocity"):
         length, time = scene.units
         return length if field == "position" else f"{find_unit(scene, 'position')}/{time}"
+    if found is None and (about := declarations(scene.model.State).get(field)) is not None:
+        found = _convert(scene, about.symbol)
     return found or ""
 
 

@@ -13,12 +13,14 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from simphys.autograd import runtime, tensor
+from simphys.autograd.errors import InputError
 from simphys.rollout.budget import parse
 from simphys.rollout.stability import require_stable_step
 from simphys.scenefile.control import ControlSection
 from simphys.scenefile.demands import Demand
 from simphys.scenefile.fit_sections import ObservationsSection, OptimizerSection, UnknownSection, ValueSection
 from simphys.scenefile.loss_sections import LossSection
+from simphys.scenefile.model_sections import fill_record
 from simphys.scenefile.section import Count, Fields, Index, Key, Positive, Problem, Section, Simulator
 from simphys.scenefile.sizes import Sizes
 from simphys.simulator import SI, Model, Record
@@ -146,6 +148,12 @@ def sections_of_experiment(experiment: ExperimentSection, time: TimeSection) -> 
 class Config(Section):
     """A validated scene. Every simulator has a subclass that adds its sections."""
 
+    MODEL: ClassVar[Any] = None
+    """The model whose declared fields have keys here, see `scene_of`."""
+
+    COUNTS: ClassVar[Mapping[str, Key]] = {}
+    """Keys that give the sizes in the shapes of these fields, by their names."""
+
     FILES: ClassVar[tuple[Key, ...]] = ()
     """Keys of the simulator's sections that hold paths of input files, relative to the scene file."""
 
@@ -190,9 +198,15 @@ class Config(Section):
         """Find the problems within and between the simulator's sections. A section that is itself invalid is absent."""
         return []
 
-    @abstractmethod
     def build_fields(self) -> Fields:
-        """Build every parameter and state field at full size, from sections without problems."""
+        """Build every parameter and state field at full size, from sections without problems.
+
+        By default all fields of the model have keys of their own, see `scene_of`.
+        """
+        if self.MODEL is None:
+            remedy = "Define build_fields, or decorate the class by @scene_of(Model)."
+            raise InputError(type(self).__name__, "builds the fields of the scene", "no build_fields", remedy)
+        return Fields(params=fill_record(self, self.MODEL.Params), state=fill_record(self, self.MODEL.State))
 
     @abstractmethod
     def build_model(self) -> Model:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from simphys.autograd.errors import InputError
 from simphys.files.field_file import read_field
@@ -19,15 +20,21 @@ _PLURALS = {"axis": "axes", "body": "bodies"}
 
 
 class FieldFileSection(Section):
-    """A file (.npy, text or a .png picture) with a number for each entry of the field."""
+    """A file with a number for each entry of the field: .npy, text, or a .png picture.
+
+    greys [unit of the field]: the values of black and white.
+    """
 
     file: str
+    greys: Annotated[list[float], Field(min_length=2, max_length=2)] = [0.0, 1.0]
 
 
 def fill_cells(cells: Sequence[int], given: float | FieldFileSection) -> Array:
     """Compute a field, [*cells]. Errors: InputError for a file that does not hold one."""
     shape = tuple(cells)
-    return read_field(given.file, [shape]) if isinstance(given, FieldFileSection) else np.full(shape, float(given))
+    if isinstance(given, FieldFileSection):
+        return read_field(given.file, [shape], greys=given.greys)
+    return np.full(shape, float(given))
 
 
 def sum_bumps(places: Sequence[Array], bumps: Iterable[tuple[Sequence[float], float, float]]) -> Array:
@@ -102,5 +109,6 @@ def check_file(
 def check_cells(key: Key, cells: Sequence[int], given: object, *, positive: bool = False) -> Iterator[Problem]:
     """Find the problem of the file of a field, if it has one, by the key of the field."""
     if isinstance(given, FieldFileSection):
-        wanted = "must be above 0" if positive else ""
-        yield from check_file((*key, "file"), lambda: fill_cells(cells, given), positive=wanted)
+        wanted, picture = "must be above 0" if positive else "", given.file.endswith(".png")
+        remedy = "Set `greys` to the values of black and white." if picture else "Correct the file."
+        yield from check_file((*key, "file"), lambda: fill_cells(cells, given), positive=wanted, remedy=remedy)

@@ -3,6 +3,7 @@
 from .arrays import Array, Arrays, Rows, Shape
 from .bodies import Bodies
 from .contract import Engine, Model, Quantity, Rewinding
+from .declare import declare
 from .events import Event
 from .grids import Grid
 from .markers import Markers
@@ -29,4 +30,5 @@ __all__ = [
     "StepLimit",
     "Units",
     "Waves",
+    "declare",
 ]

@@ -2,8 +2,8 @@
 
 A simulator's folder holds its physics and nothing else:
 
-- `model.py`: Params and State, dataclasses of Tensors with documented fields, and the model, which holds everything
-  that no gradient flows to (topology, time step);
+- `model.py`: Params and State, dataclasses of Tensors, each declared with shape, unit and sign, and the model, which
+  holds everything that no gradient flows to (topology, time step);
 - a file for each physical sub-step: an element function with its adjoint and tangent, and the pattern that applies it;
 - `step.py`: the nested step, which reads as the algorithm;
 - `__init__.py`: binds the step, and the engine generated from it (`engine_of(step)`), to the model.
@@ -26,6 +26,7 @@ from simphys.autograd.errors import InputError, MissingJvp
 
 from .arrays import Array, Arrays, Rows, Shape, locked
 from .bodies import Bodies
+from .declare import declared_shapes, require_signs
 from .events import Event
 from .grids import Grid
 from .markers import Markers, mark_nodes
@@ -257,18 +258,18 @@ class Model(metaclass=ModelType):
     ) -> None:
         """Give the model its machinery: functions that take the model first, like the methods of the same names.
 
-        `check` raises UnphysicalValue for parameters that no engine should see, `check_state` for states that no step
-        should see, and `check_start` for parameters and states that no rollout may begin with.
+        `check` raises UnphysicalValue for parameters of the declared signs that no engine should see, `check_state` for
+        states that no step should see, and `check_start` for parameters and states that no rollout may begin with.
         """
         cls._bound = Bound(step, engine, check, events, advice, check_state, check_start, stresses, step_limits)
 
-    @abstractmethod
     def param_shapes(self) -> Mapping[str, Shape]:
-        """Return the shape of each field of Params, without a batch axis."""
+        """Return the shape of each field of Params, without a batch axis; by default as declared."""
+        return declared_shapes(self, self.Params)
 
-    @abstractmethod
     def state_shapes(self) -> Mapping[str, Shape]:
-        """Return the shape of each field of State, without a batch axis."""
+        """Return the shape of each field of State, without a batch axis; by default as declared."""
+        return declared_shapes(self, self.State)
 
     def control_shape(self) -> Shape | None:
         """Return the shape of the control of one step, without a batch axis; None if the simulator takes none."""
@@ -281,7 +282,11 @@ class Model(metaclass=ModelType):
         return self._bound.step(self, params, state, control)
 
     def check_params(self, params: Arrays) -> None:
-        """Raise UnphysicalValue for parameters, each of its own shape or batched, that no engine should see."""
+        """Raise UnphysicalValue for parameters, each of its own shape or batched, that no engine should see.
+
+        They have the declared signs, and pass the `check` of `bind`.
+        """
+        require_signs(type(self).__name__, self.Params, params)
         self._bound.check(params)
 
     def check_state(self, state: Arrays) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from dataclasses import fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,16 @@ from simphys.autograd.errors import InputError
 from simphys.autograd.look.html import html_table
 
 from .arrays import Arrays
+from .declare import declare
 from .summary import describe_field, describe_record
 
 RESERVED = ("names", "tensors", "arrays", "replace")
 """Methods of a record, whose names no field may have."""
 
 
+@dataclass_transform(field_specifiers=(declare,), frozen_default=True)
 class Record:
-    """Base of Params and State: a frozen dataclass whose fields are Tensors."""
+    """Base of Params and State: a frozen dataclass whose fields are Tensors, see `declare`."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import functools
-import inspect
-import itertools
 import re
-import textwrap
 from collections.abc import Mapping
 
 import numpy as np
 
 from .arrays import Array
+from .declare import declarations, meanings
 
 WIDTH = 110
 """Largest length of a line."""
@@ -20,18 +17,13 @@ WIDTH = 110
 
 @functools.cache
 def documented_units(record: type) -> dict[str, str]:
-    """Read the units of the fields of a record from the texts behind them: 'Spring stiffness [N/m], [S].'"""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(record))).body[0]
-    except (OSError, TypeError, SyntaxError):  # made at a prompt
-        return {}
-    found, body = {}, getattr(tree, "body", [])
-    for field, text in itertools.pairwise(body):
-        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
-            unit = re.search(r"\[([^\[\]]+)\],\s\[", str(text.value.value))
-            if unit and not re.search(r"^1$|\bor\b|\bany\b|dim", unit[1]):
-                found[ast.unparse(field.target)] = unit[1]
-    return found
+    """Return the units of the fields of a record: declared ones, and those in texts, 'Spring stiffness [N/m], [S].'"""
+    found = {}
+    for name, text in meanings(record).items():
+        if unit := re.search(r"\[([^\[\]]+)\],\s\[", text):
+            found[name] = unit[1]
+    found |= {name: about.unit for name, about in declarations(record).items()}
+    return {name: unit for name, unit in found.items() if not re.search(r"^1$|\bor\b|\bany\b|dim|,", unit)}
 
 
 def describe_field(name: str, values: Array, unit: str = "") -> str:

@@ -11,7 +11,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 def test_the_page_of_models_is_made_from_the_sources() -> None:
     made = runpy.run_path(str(DOCS / "make_models.py"))["make_page"]()
     assert made == (DOCS / "models.md").read_text(), "Run python docs/make_models.py."
-    assert "| `stiffness` | Spring stiffness [N/m], [S]. |" in made
+    assert "| `stiffness` | Spring stiffness. | N/m | [springs] |" in made
 
 
 def test_the_page_of_scene_files_is_made_from_the_schema() -> None:

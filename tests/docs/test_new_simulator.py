@@ -25,13 +25,17 @@ def test_a_page_prints_what_it_shows(page: Path, least: int, tmp_path: Path, mon
         assert block.agrees_with(printed), f"{page.name}, line {block.line + 1}, prints:\n{printed}"
 
 
-def test_the_simulator_takes_50_lines() -> None:
+def test_the_simulator_takes_50_lines_and_its_scenes_ten() -> None:
     """Without imports, what documents the fields, and the checks."""
-    simulator = TUTORIAL.read_text().partition("## What comes for free")[0]
-    written = [block.source for block in blocks(simulator) if "print(" not in block.source]
+    simulator, _, rest = TUTORIAL.read_text().partition("## What comes for free")
+    assert 40 < count_lines(simulator) <= 50
+    assert 3 < count_lines(rest.partition("## A scene file")[2].partition("## A second example")[0]) <= 10
+
+
+def count_lines(text: str) -> int:
+    written = [block.source for block in blocks(text) if "print(" not in block.source]
     lines = [line.strip() for line in "\n".join(written).splitlines()]
-    lines = [line for line in lines if line and not line.startswith(("from ", "import ", '"""'))]
-    assert 40 < len(lines) <= 55
+    return len([line for line in lines if line and not line.startswith(("from ", "import ", '"""'))])
 
 
 def test_the_links_of_the_tutorial_lead_somewhere() -> None:

@@ -132,4 +132,4 @@ def test_what_does_not_fit_is_reported_by_key(folder: Path, monkeypatch: pytest.
     monkeypatch.syspath_prepend(folder)
     with pytest.raises(ConfigError) as caught:
         load(folder / "scene.toml", ["material.mass=[1.0]"])
-    assert "material.mass: must have 2 elements, one for each oscillator; found [1.0]" in str(caught.value)
+    assert "material.mass: must have 2 elements, one for each of start.position; found [1.0]" in str(caught.value)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib import image
 
 from simphys.scenefile.section import Problem
 from simphys.scenefile.shared import (
@@ -68,3 +69,12 @@ def test_fields_come_from_numbers_bumps_and_files(tmp_path: Path) -> None:
     x, y = np.meshgrid([0.0, 1.0], [0.0, 2.0, 4.0], indexing="ij", sparse=True)
     bumps = sum_bumps([x, y], [([1.0, 2.0], 0.5, 3.0), ([0.0, 0.0], 1.0, 1.0)])
     assert bumps.shape == (2, 3) and bumps[1, 1] == pytest.approx(3 + np.exp(-5)) and bumps[0, 0] == pytest.approx(1)
+
+
+def test_a_picture_has_the_values_of_its_greys(tmp_path: Path) -> None:
+    file = tmp_path / "field.png"
+    image.imsave(file, np.eye(2), cmap="gray", vmin=0, vmax=1)
+    given = FieldFileSection(file=str(file), greys=[10.0, 50.0])
+    assert fill_cells([2, 2], given) == pytest.approx(np.array([[10.0, 50.0], [50.0, 10.0]]))
+    (found,) = check_cells(("f",), [2, 2], FieldFileSection(file=str(file)), positive=True)
+    assert found.remedy == "Set `greys` to the values of black and white."

@@ -3,7 +3,7 @@
 from simphys.rollout.engine import engine_of
 
 from .events import explain_endless_impacts, find_events
-from .model import Billiards, Params, State, check_params
+from .model import Billiards, Params, State
 from .placement import check_start
 from .step import step
 
@@ -12,7 +12,6 @@ __all__ = ["Billiards", "Params", "State", "step"]
 Billiards.bind(
     step=step,
     engine=engine_of(step),
-    check=check_params,
     check_start=check_start,
     events=find_events,
     advice=explain_endless_impacts,

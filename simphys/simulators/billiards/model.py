@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from simphys.autograd import Tensor
-from simphys.simulator import Arrays, Bodies, Model, Record, Shape
+from simphys.simulator import Arrays, Bodies, Model, Record, declare
 from simphys.simulator.model_checks import require_counts
-from simphys.simulator.physical import require_positive
 
 from .markers import BallMarkers
 
@@ -22,30 +20,30 @@ SIDES = ("left", "right", "lower", "upper")
 class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
-    radius: Tensor
-    """Radius of each ball [m], [n]."""
-    mass: Tensor
-    """Mass of each ball [kg], [n]."""
-    restitution: Tensor
-    """Coefficient of restitution between two balls: normal speed after impact over that before, 0 to 1 [1], []."""
-    cushion_restitution: Tensor
-    """Coefficient of restitution between a ball and a cushion [1], []."""
-    deceleration: Tensor
-    """Deceleration of a rolling ball by the cloth, friction coefficient times gravity; not negative [m/s^2], []."""
-    lower: Tensor
-    """Coordinates of the left and the lower cushion [m], [2]; [0] on an open table."""
-    upper: Tensor
-    """Coordinates of the right and the upper cushion [m], [2]; [0] on an open table."""
+    radius: Tensor = declare("balls", "m", sign="positive", section="material")
+    """Radius of each ball."""
+    mass: Tensor = declare("balls", "kg", sign="positive", section="material")
+    """Mass of each ball."""
+    restitution: Tensor = declare("", "1", section="material")
+    """Coefficient of restitution between two balls: normal speed after impact over that before, 0 to 1."""
+    cushion_restitution: Tensor = declare("", "1", section="table.restitution")
+    """Coefficient of restitution between a ball and a cushion."""
+    deceleration: Tensor = declare("", "m/s^2", section="table")
+    """Deceleration of a rolling ball by the cloth, friction coefficient times gravity; not negative."""
+    lower: Tensor = declare("2", "m", only_if="cushions")
+    """Coordinates of the left and the lower cushion."""
+    upper: Tensor = declare("2", "m", only_if="cushions")
+    """Coordinates of the right and the upper cushion."""
 
 
 @dataclass(frozen=True)
 class State(Record):
     """Positions and velocities of the balls."""
 
-    position: Tensor
-    """Positions of the centres [m], [n, 2]."""
-    velocity: Tensor
-    """Velocities of the centres [m/s], [n, 2]."""
+    position: Tensor = declare("balls, 2", "m", section="geometry")
+    """Positions of the centres."""
+    velocity: Tensor = declare("balls, 2", "m/s", section="state", standard=0.0)
+    """Velocities of the centres."""
 
 
 @dataclass(frozen=True)
@@ -84,22 +82,9 @@ class Billiards(Model):
         """Return the partner's name for messages: a ball or a cushion."""
         return f"ball {partner}" if partner < self.balls else f"the {SIDES[partner - self.balls]} cushion"
 
-    def param_shapes(self) -> Mapping[str, Shape]:
-        n, corner = self.balls, (2 if self.cushions else 0,)
-        single: dict[str, Shape] = dict.fromkeys(("restitution", "cushion_restitution", "deceleration"), ())
-        return {"radius": (n,), "mass": (n,), **single, "lower": corner, "upper": corner}
-
-    def state_shapes(self) -> Mapping[str, Shape]:
-        return {"position": (self.balls, 2), "velocity": (self.balls, 2)}
-
     def describe_bodies(self, params: Arrays) -> Bodies:
         """Discs, all of them free, with the radii of these parameters."""
         return Bodies(pinned=np.zeros(self.balls, dtype=bool), own=self.balls, radius=np.array(params["radius"], float))
 
     def describe_markers(self) -> BallMarkers:
         return BallMarkers(self.balls, 2)
-
-
-def check_params(params: Arrays) -> None:
-    """Raise UnphysicalValue unless every radius and every mass is positive and finite."""
-    require_positive("billiards", params, "radius", "mass")

@@ -8,14 +8,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.demands import demands_of
+from simphys.scenefile.model_sections import fill_record, scene_of
 from simphys.scenefile.section import Fields, Key, NonNegative, Positive, Problem, Section, Simulator, Words, rows_of
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import check_length
 from simphys.simulator import Array
 
 from .markers import BallMarkers
-from .model import Billiards
+from .model import Billiards, Params, State
 from .placement import ROUNDING, check_start, find_outside, find_overlaps
 
 Point = Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -58,36 +57,24 @@ class TableSection(Section):
     deceleration: NonNegative = 0.0
 
 
-class StateSection(Section):
-    """Initial velocity [m/s] of each ball; at rest by default."""
-
-    velocity: list[Point] | None = None
-
-
+@scene_of(Billiards, balls="geometry.position")
 class BilliardsConfig(Config):
     """A scene of balls on a table."""
-
-    DEMANDS = demands_of(MaterialSection, "radius", "mass", "restitution") | demands_of(
-        TableSection, "deceleration", cushion_restitution="restitution"
-    )
 
     simulator: BilliardsSimulator
     geometry: GeometrySection
     material: MaterialSection
     table: TableSection = TableSection()
-    state: StateSection = StateSection()
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        geometry, material, table, state, loss = map(sections.get, ("geometry", "material", "table", "state", "loss"))
+        geometry, material, table, loss = map(sections.get, ("geometry", "material", "table", "loss"))
         wrong = [] if table is None else list(_check_table(table))
-        if geometry is not None:
-            n = len(geometry.position)
-            for name in ("radius", "mass"):
-                wrong += check_length(("material", name), getattr(material, name, None), n, "ball")
-            wrong += check_length(("state", "velocity"), getattr(state, "velocity", None), n, "ball")
         yield from wrong
         if wrong or geometry is None or material is None or table is None:
+            return
+        n = len(geometry.position)
+        if np.size(material.radius) not in (1, n):  # which is told
             return
         position, radius = np.array(geometry.position, float), np.full(n, material.radius, float)
         for ball, what, remedy in find_overlaps(position, radius):
@@ -101,21 +88,9 @@ class BilliardsConfig(Config):
             yield from _check_reachable(("loss", "terms", place, "target"), term, radius, lower, upper)
 
     def build_fields(self) -> Fields:
-        position, material, table = np.array(self.geometry.position, float), self.material, self.table
-        n, velocity = len(position), self.state.velocity
-        params = {
-            "radius": np.full(n, material.radius, float),
-            "mass": np.full(n, material.mass, float),
-            "restitution": np.array(material.restitution),
-            "cushion_restitution": np.array(table.restitution),
-            "deceleration": np.array(table.deceleration),
-            "lower": np.array(table.lower or [], float),
-            "upper": np.array(table.upper or [], float),
-        }
-        state = {
-            "position": position,
-            "velocity": np.zeros_like(position) if velocity is None else np.array(velocity, float),
-        }
+        n, table = len(self.geometry.position), self.table
+        corners = {"lower": np.array(table.lower or [], float), "upper": np.array(table.upper or [], float)}
+        params, state = fill_record(self, Params) | corners, fill_record(self, State)
         return Fields(params=params, state=state, nodes=n, markers=BallMarkers(n, 2))
 
     def build_model(self) -> Billiards:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,9 +10,8 @@ import numpy as np
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.numerics.splitting import Stage, require_integrator, split_step
-from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
+from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape, declare
 from simphys.simulator.model_checks import require_counts, require_dimensions
-from simphys.simulator.physical import require_positive
 
 from .markers import ChargeMarkers
 
@@ -22,24 +20,24 @@ from .markers import ChargeMarkers
 class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
-    charge: Tensor
-    """Charge of each body [C], of either sign, [n]."""
-    mass: Tensor
-    """Mass of each body [kg], [n]."""
-    coupling: Tensor
-    """Force between two unit charges at unit distance [N m^2/C^2], []; if positive, like charges repel."""
-    softening: Tensor
-    """Length below which the force between two charges falls off [m], []; positive."""
+    charge: Tensor = declare("bodies", "C", section="material")
+    """Charge of each body, of either sign."""
+    mass: Tensor = declare("bodies", "kg", sign="positive", section="material", standard=1.0)
+    """Mass of each body."""
+    coupling: Tensor = declare("", "N m^2/C^2", section="material", standard=1.0)
+    """Force between two unit charges at unit distance; if positive, like charges repel."""
+    softening: Tensor = declare("", "m", sign="positive", section="material")
+    """Length below which the force between two charges falls off."""
 
 
 @dataclass(frozen=True)
 class State(Record):
     """Positions and velocities of the bodies."""
 
-    position: Tensor
-    """Position [m], [n, dim]."""
-    velocity: Tensor
-    """Velocity [m/s], [n, dim]."""
+    position: Tensor = declare("bodies, dim", "m", section="geometry")
+    """Position of each body."""
+    velocity: Tensor = declare("bodies, dim", "m/s", section="state", standard=0.0)
+    """Velocity of each body."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +68,6 @@ class Charges(Model):
         """Stages of a step, without drag; see `simphys.numerics.splitting`."""
         return split_step(self.integrator, self.dt)
 
-    def param_shapes(self) -> Mapping[str, Shape]:
-        return {"charge": (self.bodies,), "mass": (self.bodies,), "coupling": (), "softening": ()}
-
-    def state_shapes(self) -> Mapping[str, Shape]:
-        return {"position": (self.bodies, self.dim), "velocity": (self.bodies, self.dim)}
-
     def control_shape(self) -> Shape | None:
         return (self.dim,)
 
@@ -97,8 +89,7 @@ class Charges(Model):
 
 
 def check_params(params: Arrays) -> None:
-    """Raise InputError unless masses are positive, and softenings so large that this precision has their 5th power."""
-    require_positive("charges", params, "mass")
+    """Raise InputError unless softenings are so large that this precision has their 5th power."""
     softening = params["softening"]
     least = 1e-7 if softening.dtype == np.float32 else 1e-60
     if not (softening >= least).all():

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.demands import demands_of
-from simphys.scenefile.section import Fields, Positive, Problem, Section, Simulator
+from simphys.scenefile.model_sections import fill_record, scene_of
+from simphys.scenefile.section import Fields, Section, Simulator
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import check_length, check_rows
 
 from .markers import ChargeMarkers
-from .model import Charges
+from .model import Charges, Params, State
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
 
@@ -35,64 +32,17 @@ class GeometrySection(Section):
     position: Annotated[list[Vector], Field(min_length=1)]
 
 
-class MaterialSection(Section):
-    """Properties of the bodies: charge [C] and mass [kg], one number for all, or a list with one for each body.
-
-    coupling [N m^2/C^2]: the force between two unit charges at unit distance; softening [m]: the length below which the
-    force falls off.
-    """
-
-    charge: float | list[float]
-    mass: Positive | list[Positive] = 1.0
-    coupling: float = 1.0
-    softening: Positive
-
-
-class StateSection(Section):
-    """Start velocity [m/s] of each body; at rest by default."""
-
-    velocity: list[Vector] | None = None
-
-
+@scene_of(Charges, bodies="geometry.position", dim="geometry.position.0")
 class ChargesConfig(Config):
     """A scene of point charges."""
 
-    DEMANDS = demands_of(MaterialSection, "mass", "softening")
-
     simulator: ChargesSimulator
     geometry: GeometrySection
-    material: MaterialSection
-    state: StateSection = StateSection()
-
-    @classmethod
-    def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        geometry, material, state = map(sections.get, ("geometry", "material", "state"))
-        if geometry is None:
-            return
-        n, dim = len(geometry.position), len(geometry.position[0])
-        axis = "axis of the first body's position"
-        yield from check_rows(("geometry", "position"), geometry.position, dim, axis)
-        for name in ("charge", "mass"):
-            yield from check_length(("material", name), getattr(material, name, None), n, "body")
-        if state is not None:
-            yield from check_length(("state", "velocity"), state.velocity, n, "body")
-            yield from check_rows(("state", "velocity"), state.velocity, dim, axis)
 
     def build_fields(self) -> Fields:
-        position, velocity = self.geometry.position, self.state.velocity
-        n = len(position)
-        params = {
-            "charge": np.full(n, self.material.charge, float),
-            "mass": np.full(n, self.material.mass, float),
-            "coupling": np.array(self.material.coupling),
-            "softening": np.array(self.material.softening),
-        }
-        start = {
-            "position": np.array(position, float),
-            "velocity": np.array(velocity or np.zeros_like(position), float),
-        }
+        start = fill_record(self, State)
         markers = ChargeMarkers(*start["position"].shape)
-        return Fields(params=params, state=start, nodes=n, markers=markers)
+        return Fields(params=fill_record(self, Params), state=start, nodes=markers.nodes, markers=markers)
 
     def build_model(self) -> Charges:
         position = self.geometry.position

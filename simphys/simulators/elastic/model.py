@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 
@@ -11,9 +11,10 @@ import numpy as np
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError, UnphysicalValue
 from simphys.numerics.staggered import ORDERS, least_count, staggered_difference
-from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape, Waves
+from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape, Waves, declare
+from simphys.simulator.declare import units_of_cells
 from simphys.simulator.model_checks import require_choices, require_counts, require_grid, require_layers
-from simphys.simulator.physical import require_positive
+from simphys.simulator.space import OnGrid
 from simphys.simulator.waves import differences_of_staggered
 
 from .axis import Axis
@@ -25,24 +26,24 @@ KINDS = ("free", "wall", "absorbing")
 class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
-    vp: Tensor
-    """Speed of compressional waves in each cell, positive [m/s], [*cells]."""
-    vs: Tensor
-    """Speed of shear waves in each cell, positive [m/s], [*cells]."""
-    density: Tensor
-    """Density of each cell, positive [kg/m^3], [*cells]."""
-    source_position: Tensor
-    """Position (x, z) or (x, y, z) of each source [m], [S, dim]."""
-    force: Tensor
-    """Force of each source for a control of 1 [N], in a section by length along y [N/m], [S, dim]."""
-    moment: Tensor
-    """Moment rates of each source for a control of 1: xx, yy, zz, xy, xz, yz [N m/s], [S, 6].
+    vp: Tensor = declare("*cells", "m/s", sign="positive", section="medium")
+    """Speed of compressional waves in each cell."""
+    vs: Tensor = declare("*cells", "m/s", sign="positive", section="medium")
+    """Speed of shear waves in each cell."""
+    density: Tensor = declare("*cells", "kg/m^3", sign="positive", section="medium")
+    """Density of each cell."""
+    source_position: Tensor = declare("sources, dim", "m")
+    """Position (x, z) or (x, y, z) of each source."""
+    force: Tensor = declare("sources, dim", "N")
+    """Force of each source for a control of 1; in a section by length along y [N/m]."""
+    moment: Tensor = declare("sources, stress_components", "N m/s")
+    """Moment rates of each source for a control of 1: xx, yy, zz, xy, xz, yz.
 
-    In a section: xx, zz, xz by length along y [N m/(m s)], [S, 3]."""
-    receiver_position: Tensor
-    """Position (x, z) or (x, y, z) of each receiver [m], [R, dim]."""
-    fibre_position: Tensor
-    """Middle of each channel of the fibres [m], [F, dim]."""
+    In a section: xx, zz, xz by length along y [N m/(m s)]."""
+    receiver_position: Tensor = declare("receivers, dim", "m")
+    """Position (x, z) or (x, y, z) of each receiver."""
+    fibre_position: Tensor = declare("fibre, dim", "m")
+    """Middle of each channel of the fibres."""
 
 
 @dataclass(frozen=True)
@@ -52,68 +53,64 @@ class State(Record):
     In a section, fields with a y in their names are empty, [0].
     """
 
-    vx: Tensor
-    """Velocity along x at the lower x-face of each cell [m/s], [*cells]."""
-    vy: Tensor
-    """Velocity along y at the lower y-face of each cell [m/s], [*cells]; in a section [0], like all with a y."""
-    vz: Tensor
-    """Velocity along z, downwards, at the upper face of each cell [m/s], [*cells]."""
-    sxx: Tensor
-    """Stress xx in the middle of each cell, positive in tension [Pa], [*cells]."""
-    syy: Tensor
-    """Stress yy in the middle of each cell [Pa], [*cells]."""
-    szz: Tensor
-    """Stress zz in the middle of each cell [Pa], [*cells]."""
-    sxy: Tensor
-    """Stress xy at the edge of each cell where its x and y are least [Pa], [*cells]."""
-    sxz: Tensor
-    """Stress xz at the edge (in a section, the corner) of each cell where its x and z are least [Pa], [*cells]."""
-    syz: Tensor
-    """Stress yz at the edge of each cell where its y and z are least [Pa], [*cells]."""
-    memory_sxx_x: Tensor
-    """Convolved h d(sxx)/dx in the layers across x [Pa], [*model.layer_x]."""
-    memory_sxy_x: Tensor
-    """Convolved h d(sxy)/dx [Pa], [*model.layer_x]."""
-    memory_sxz_x: Tensor
-    """Convolved h d(sxz)/dx [Pa], [*model.layer_x]."""
-    memory_sxy_y: Tensor
-    """Convolved h d(sxy)/dy in the layers across y [Pa], [*model.layer_y]."""
-    memory_syy_y: Tensor
-    """Convolved h d(syy)/dy [Pa], [*model.layer_y]."""
-    memory_syz_y: Tensor
-    """Convolved h d(syz)/dy [Pa], [*model.layer_y]."""
-    memory_sxz_z: Tensor
-    """Convolved h d(sxz)/dz in the layers across z [Pa], [*model.layer_z]."""
-    memory_syz_z: Tensor
-    """Convolved h d(syz)/dz [Pa], [*model.layer_z]."""
-    memory_szz_z: Tensor
-    """Convolved h d(szz)/dz [Pa], [*model.layer_z]."""
-    memory_vx_x: Tensor
-    """Convolved h d(vx)/dx [m/s], [*model.layer_x]."""
-    memory_vy_x: Tensor
-    """Convolved h d(vy)/dx [m/s], [*model.layer_x]."""
-    memory_vz_x: Tensor
-    """Convolved h d(vz)/dx [m/s], [*model.layer_x]."""
-    memory_vx_y: Tensor
-    """Convolved h d(vx)/dy [m/s], [*model.layer_y]."""
-    memory_vy_y: Tensor
-    """Convolved h d(vy)/dy [m/s], [*model.layer_y]."""
-    memory_vz_y: Tensor
-    """Convolved h d(vz)/dy [m/s], [*model.layer_y]."""
-    memory_vx_z: Tensor
-    """Convolved h d(vx)/dz [m/s], [*model.layer_z]."""
-    memory_vy_z: Tensor
-    """Convolved h d(vy)/dz [m/s], [*model.layer_z]."""
-    memory_vz_z: Tensor
-    """Convolved h d(vz)/dz [m/s], [*model.layer_z]."""
-    received: Tensor
-    """vx at all receivers, then vy in space, and then vz at all of them [m/s], [dim R]."""
-    strain: Tensor
-    """Mean strain over the gauge of each channel of the fibres, positive in extension [1], [F]."""
-
-
-MEMORIES = tuple([name.removeprefix("memory_") for name in State.names() if name.startswith("memory_")])
-"""Derivatives that the layers convolve: of a field, along an axis."""
+    vx: Tensor = declare("*cells", "m/s")
+    """Velocity along x at the lower x-face of each cell."""
+    vy: Tensor = declare("*cells", "m/s", only_if="in_space")
+    """Velocity along y at the lower y-face of each cell."""
+    vz: Tensor = declare("*cells", "m/s")
+    """Velocity along z, downwards, at the upper face of each cell."""
+    sxx: Tensor = declare("*cells", "Pa")
+    """Stress xx in the middle of each cell, positive in tension."""
+    syy: Tensor = declare("*cells", "Pa", only_if="in_space")
+    """Stress yy in the middle of each cell."""
+    szz: Tensor = declare("*cells", "Pa")
+    """Stress zz in the middle of each cell."""
+    sxy: Tensor = declare("*cells", "Pa", only_if="in_space")
+    """Stress xy at the edge of each cell where its x and y are least."""
+    sxz: Tensor = declare("*cells", "Pa")
+    """Stress xz at the edge (in a section, the corner) of each cell where its x and z are least."""
+    syz: Tensor = declare("*cells", "Pa", only_if="in_space")
+    """Stress yz at the edge of each cell where its y and z are least."""
+    memory_sxx_x: Tensor = declare("*layer_x", "Pa")
+    """Convolved h d(sxx)/dx in the layers across x."""
+    memory_sxy_x: Tensor = declare("*layer_x", "Pa", only_if="in_space")
+    """Convolved h d(sxy)/dx."""
+    memory_sxz_x: Tensor = declare("*layer_x", "Pa")
+    """Convolved h d(sxz)/dx."""
+    memory_sxy_y: Tensor = declare("*layer_y", "Pa", only_if="in_space")
+    """Convolved h d(sxy)/dy in the layers across y."""
+    memory_syy_y: Tensor = declare("*layer_y", "Pa", only_if="in_space")
+    """Convolved h d(syy)/dy."""
+    memory_syz_y: Tensor = declare("*layer_y", "Pa", only_if="in_space")
+    """Convolved h d(syz)/dy."""
+    memory_sxz_z: Tensor = declare("*layer_z", "Pa")
+    """Convolved h d(sxz)/dz in the layers across z."""
+    memory_syz_z: Tensor = declare("*layer_z", "Pa", only_if="in_space")
+    """Convolved h d(syz)/dz."""
+    memory_szz_z: Tensor = declare("*layer_z", "Pa")
+    """Convolved h d(szz)/dz."""
+    memory_vx_x: Tensor = declare("*layer_x", "m/s")
+    """Convolved h d(vx)/dx."""
+    memory_vy_x: Tensor = declare("*layer_x", "m/s", only_if="in_space")
+    """Convolved h d(vy)/dx."""
+    memory_vz_x: Tensor = declare("*layer_x", "m/s")
+    """Convolved h d(vz)/dx."""
+    memory_vx_y: Tensor = declare("*layer_y", "m/s", only_if="in_space")
+    """Convolved h d(vx)/dy."""
+    memory_vy_y: Tensor = declare("*layer_y", "m/s", only_if="in_space")
+    """Convolved h d(vy)/dy."""
+    memory_vz_y: Tensor = declare("*layer_y", "m/s", only_if="in_space")
+    """Convolved h d(vz)/dy."""
+    memory_vx_z: Tensor = declare("*layer_z", "m/s")
+    """Convolved h d(vx)/dz."""
+    memory_vy_z: Tensor = declare("*layer_z", "m/s", only_if="in_space")
+    """Convolved h d(vy)/dz."""
+    memory_vz_z: Tensor = declare("*layer_z", "m/s")
+    """Convolved h d(vz)/dz."""
+    received: Tensor = declare("dim receivers", "m/s")
+    """vx at all receivers, then vy in space, and then vz at all of them."""
+    strain: Tensor = declare("fibre", "1")
+    """Mean strain over the gauge of each channel of the fibres, positive in extension."""
 
 
 def name_axes(cells: Sequence[int]) -> str:
@@ -127,7 +124,7 @@ def name_sides(cells: Sequence[int]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Elastic(Model):
+class Elastic(OnGrid, Model):
     """Elastic waves in a section x, z or in space x, y, z, with z downwards: everything without a gradient.
 
     Cell (i, j) has its middle at spacing * (i + 1/2, j + 1/2) [m]. The control of a step is the strength of each
@@ -230,6 +227,11 @@ class Elastic(Model):
         return self.sides[2 * number : 2 * number + 2].count("absorbing")
 
     @property
+    def in_space(self) -> bool:
+        """True in space, False in a section, which lacks the fields with a y."""
+        return "y" in self.axes
+
+    @property
     def layer_x(self) -> Shape:
         """Shape of the memory of the layers across x: that at x- first."""
         return self._layer_shape("x")
@@ -313,39 +315,16 @@ class Elastic(Model):
         dim = float(len(self.cells))
         return self.spacing / (speed * np.sqrt(dim) * sum(np.abs(staggered_difference(self.order))))
 
-    def param_shapes(self) -> Mapping[str, Shape]:
-        s, dim = self.sources, len(self.cells)
-        points = {
-            "source_position": (s, dim),
-            "force": (s, dim),
-            "moment": (s, len(self.stress_components)),
-            "receiver_position": (self.receivers, dim),
-            "fibre_position": (len(self.fibre), dim),
-        }
-        return {**dict.fromkeys(("vp", "vs", "density"), self.cells), **points}
-
-    def state_shapes(self) -> Mapping[str, Shape]:
-        fields = dict.fromkeys((*self.velocities, *self.stress_components), self.cells)
-        known: dict[str, Shape] = {**fields, "received": (len(self.cells) * self.receivers,)}
-        known["strain"] = (len(self.fibre),)
-        for name in MEMORIES:
-            field, axis = name.split("_")
-            if field in fields and axis in self.axes:
-                known[f"memory_{name}"] = self._layer_shape(axis)
-        return {name: known.get(name, (0,)) for name in State.names()}
-
     def control_shape(self) -> Shape | None:
         return (self.sources,) if self.sources else None
 
     def describe_grid(self) -> Grid:
-        units = {**dict.fromkeys(self.velocities, "m/s"), **dict.fromkeys(self.stress_components, "Pa")}
-        units |= {"vp": "m/s", "vs": "m/s", "density": "kg/m^3"}
-        return Grid(cells=self.cells, spacing=self.spacing, offset=0.5, fields=units, depth=True)
+        fields = units_of_cells(self, State) | units_of_cells(self, Params)
+        return Grid(cells=self.cells, spacing=self.spacing, offset=0.5, fields=fields, depth=True)
 
 
 def check_params(params: Arrays) -> None:
-    """Raise UnphysicalValue unless speeds and density are positive, and the bulk modulus is."""
-    require_positive("Elastic", params, "vp", "vs", "density")
+    """Raise UnphysicalValue unless the bulk modulus is positive."""
     vp, vs = np.broadcast_arrays(params["vp"], params["vs"])
     low = 3 * vp**2 <= 4 * vs**2
     if low.any():

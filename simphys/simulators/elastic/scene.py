@@ -10,10 +10,10 @@ from pydantic import Field
 
 from simphys.numerics.staggered import least_count
 from simphys.scenefile.control import WaveletSection
-from simphys.scenefile.demands import demands_of
+from simphys.scenefile.model_sections import fill_record, scene_of
 from simphys.scenefile.section import EACH, Count, Fields, Index, Positive, Problem, Section, Simulator, Words
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import FieldFileSection, Side, check_axes, check_cells, fill_cells
+from simphys.scenefile.shared import Side, check_axes
 from simphys.scenefile.sizes import SQUARE
 from simphys.scenefile.survey import (
     LineSection,
@@ -29,7 +29,7 @@ from simphys.scenefile.survey import (
 )
 
 from . import stability
-from .model import Elastic, name_axes, name_sides
+from .model import Elastic, Params, name_axes, name_sides
 
 
 class ElasticSimulator(Simulator):
@@ -67,14 +67,6 @@ class GridSection(Section):
         return {name: (0.0, n * self.spacing) for name, n in zip(name_axes(self.cells), self.cells, strict=True)}
 
 
-class MediumSection(Section):
-    """Speeds vp of compressional waves [m/s] and vs of shear waves [m/s], and density [kg/m^3]: numbers or files."""
-
-    vp: Positive | FieldFileSection
-    vs: Positive | FieldFileSection
-    density: Positive | FieldFileSection
-
-
 class SourceSection(Section):
     """A source at a position [m]: a force [N or N/m] or moment rates [N m/s or N m/(m s)], times the control.
 
@@ -102,10 +94,10 @@ class FibreSection(LineSection):
         return tuple((self.gauge / np.linalg.norm(along) * along).tolist())
 
 
+@scene_of(Elastic, cells="grid.cells")
 class ElasticConfig(Config):
     """A scene of elastic waves."""
 
-    FILES = (("medium", EACH, "file"),)
     SIZES = (
         (("grid", "cells"), 50),
         (("grid", "cells", EACH, SQUARE), 24),
@@ -113,19 +105,16 @@ class ElasticConfig(Config):
         (("fibre", EACH, "count"), 100),
     )
 
-    DEMANDS = demands_of(MediumSection, "vp", "vs", "density")
-
     simulator: ElasticSimulator
     grid: GridSection
-    medium: MediumSection
     sources: list[SourceSection] = []
     receivers: ReceiversSection = ReceiversSection()
     fibre: list[FibreSection] = []
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        names = ("simulator", "grid", "medium", "sources", "receivers", "fibre")
-        simulator, grid, medium, sources, receivers, fibre = map(sections.get, names)
+        names = ("simulator", "grid", "sources", "receivers", "fibre")
+        simulator, grid, sources, receivers, fibre = map(sections.get, names)
         if sources is not None:
             yield from check_control(sources, sections)
             yield from _check_sources(sources)
@@ -139,8 +128,6 @@ class ElasticConfig(Config):
             yield from _check_fibre(number, line, grid)
         for key, position in receiver_keys(receivers or ReceiversSection()):
             yield from check_place(key, position, grid.bounds, "a receiver")
-        for name, given in medium or ():
-            yield from check_cells(("medium", name), grid.cells, given, positive=True)
 
     def build_fields(self) -> Fields:
         """Build every field; what differs between shots has a batch axis."""
@@ -155,7 +142,7 @@ class ElasticConfig(Config):
         for name in ("force", "moment"):
             if rows[name].ndim > 2 and (rows[name] == rows[name][0]).all():
                 rows[name] = rows[name][0]
-        params = {name: fill_cells(cells, given) for name, given in self.medium} | rows
+        params = fill_record(self, Params) | rows
         params["receiver_position"] = receiver_position(self.receivers, dim)
         params["fibre_position"] = receiver_position(ReceiversSection(lines=[*self.fibre]), dim)
         shapes = self._make_model(dt=1.0).state_shapes()  # [time] may be what is invalid
@@ -168,7 +155,7 @@ class ElasticConfig(Config):
 
     def _make_model(self, *, dt: float) -> Elastic:
         grid, absorbing = self.grid, "absorbing" in self.grid.kinds
-        speed = grid.layer_speed or float(fill_cells(grid.cells, self.medium.vp).max())
+        speed = grid.layer_speed or float(fill_record(self, Params)["vp"].max())
         return Elastic(
             cells=tuple(grid.cells),
             spacing=grid.spacing,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from simphys.autograd import Tensor
-from simphys.simulator import Arrays, Grid, Model, Record, Shape
+from simphys.simulator import Model, Record, Shape, declare
 from simphys.simulator.model_checks import require_choices, require_grid, require_sides
-from simphys.simulator.physical import require_positive
 from simphys.simulator.space import OnGrid
 
 KINDS = ("insulated", "fixed")
@@ -21,22 +19,22 @@ SCHEMES = {"explicit": 0.0, "crank_nicolson": 0.5, "implicit": 1.0}
 class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
-    conductivity: Tensor
-    """Thermal conductivity k of each cell, positive [W/(m K)], [*cells]."""
-    heat_capacity: Tensor
-    """Heat capacity C = rho c of each cell by volume, positive [J/(m^3 K)], [*cells]."""
-    source: Tensor
-    """Power q of the heat source in each cell by volume [W/m^3], [*cells]."""
-    side_temperature: Tensor
-    """Temperature of each side that is fixed [K, or deg C], [2 dim]; those of insulated sides have no effect."""
+    conductivity: Tensor = declare("*cells", "W/(m K)", sign="positive", section="medium")
+    """Thermal conductivity k of each cell."""
+    heat_capacity: Tensor = declare("*cells", "J/(m^3 K)", sign="positive", section="medium")
+    """Heat capacity C = rho c of each cell by volume."""
+    source: Tensor = declare("*cells", "W/m^3", section="medium", standard=0.0)
+    """Power q of the heat source in each cell by volume."""
+    side_temperature: Tensor = declare("2 dim", "K or deg C")
+    """Temperature of each side that is fixed; those of insulated sides have no effect."""
 
 
 @dataclass(frozen=True)
 class State(Record):
     """The temperature, all that a step needs."""
 
-    temperature: Tensor
-    """Temperature T of each cell [K, or deg C], [*cells]."""
+    temperature: Tensor = declare("*cells", "K or deg C", section="state")
+    """Temperature T of each cell."""
 
 
 @dataclass(frozen=True)
@@ -75,21 +73,5 @@ class Heat(OnGrid, Model):
         """Weight of the new temperature."""
         return SCHEMES[self.scheme]
 
-    def param_shapes(self) -> Mapping[str, Shape]:
-        fields = dict.fromkeys(("conductivity", "heat_capacity", "source"), self.cells)
-        return {**fields, "side_temperature": (2 * self.dim,)}
-
-    def state_shapes(self) -> Mapping[str, Shape]:
-        return {"temperature": self.cells}
-
     def control_shape(self) -> Shape | None:
         return (2 * self.dim,) if self.open_sides else None
-
-    def describe_grid(self) -> Grid:
-        units = {"temperature": "K", "conductivity": "W/(m K)", "heat_capacity": "J/(m^3 K)", "source": "W/m^3"}
-        return Grid(cells=self.cells, spacing=self.spacing, offset=0.5, fields=units)
-
-
-def check_params(params: Arrays) -> None:
-    """Raise UnphysicalValue unless conductivity and heat capacity are positive."""
-    require_positive("Heat", params, "conductivity", "heat_capacity")

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.demands import demands_of
-from simphys.scenefile.section import EACH, Count, Fields, Positive, Problem, Section, Simulator
+from simphys.scenefile.model_sections import fill_record, scene_of
+from simphys.scenefile.section import Count, Fields, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import SIDES, FieldFileSection, Side, check_cells, check_side, fill_cells
+from simphys.scenefile.shared import SIDES, Side, check_side
 
-from .model import Heat
+from .model import Heat, Params, State
 
 
 class HeatSimulator(Simulator):
@@ -35,50 +35,26 @@ class GridSection(Section):
     sides: dict[Side, float] = {}
 
 
-class MediumSection(Section):
-    """Conductivity [W/(m K)], heat capacity by volume [J/(m^3 K)] and source [W/m^3]: numbers or files."""
-
-    conductivity: Positive | FieldFileSection
-    heat_capacity: Positive | FieldFileSection
-    source: float | FieldFileSection = 0.0
-
-
-class StateSection(Section):
-    """The initial temperature [K]: one number, or a file. All temperatures may be in deg C instead."""
-
-    temperature: float | FieldFileSection
-
-
+@scene_of(Heat, cells="grid.cells")
 class HeatConfig(Config):
     """A scene of heat conduction."""
 
-    FILES = (("medium", EACH, "file"), ("state", EACH, "file"))
     SIZES = ((("grid", "cells"), 50),)
-    DEMANDS = demands_of(MediumSection, "conductivity", "heat_capacity")
 
     simulator: HeatSimulator
     grid: GridSection
-    medium: MediumSection
-    state: StateSection
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        grid, medium, state = map(sections.get, ("grid", "medium", "state"))
-        if grid is None:
-            return
-        for side in grid.sides:
-            yield from check_side(("grid", "sides", side), side, len(grid.cells))
-        for name, given in medium or ():
-            yield from check_cells(("medium", name), grid.cells, given, positive=name != "source")
-        for name, given in state or ():
-            yield from check_cells(("state", name), grid.cells, given)
+        if (grid := sections.get("grid")) is not None:
+            for side in grid.sides:
+                yield from check_side(("grid", "sides", side), side, len(grid.cells))
 
     def build_fields(self) -> Fields:
-        cells, sides = self.grid.cells, self.grid.sides
-        params = {name: fill_cells(cells, given) for name, given in self.medium}
-        params["side_temperature"] = np.array([sides.get(side, 0.0) for side in SIDES[: 2 * len(cells)]])
-        state = {"temperature": fill_cells(cells, self.state.temperature)}
-        return Fields(params=params, state=state, channels=2 * len(cells) if sides else None)
+        kinds, sides = SIDES[: 2 * len(self.grid.cells)], self.grid.sides
+        fixed = {"side_temperature": np.array([sides.get(side, 0.0) for side in kinds])}
+        params = fill_record(self, Params) | fixed
+        return Fields(params=params, state=fill_record(self, State), channels=len(kinds) if sides else None)
 
     def build_model(self) -> Heat:
         cells = tuple(self.grid.cells)

@@ -3,7 +3,7 @@
 from simphys.rollout.engine import engine_of
 
 from .ground_events import find_events
-from .model import MassSpring, Params, State, check_params
+from .model import MassSpring, Params, State
 from .stability import step_limits
 from .step import step
 from .stress import stresses
@@ -13,7 +13,6 @@ __all__ = ["MassSpring", "Params", "State", "step"]
 MassSpring.bind(
     step=step,
     engine=engine_of(step),
-    check=check_params,
     events=find_events,
     stresses=stresses,
     step_limits=step_limits,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +12,10 @@ import numpy.typing as npt
 from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.errors import InputError
 from simphys.nn import Controller, Network
-from simphys.nn.network import NO_SHAPES
 from simphys.numerics.splitting import Stage, require_integrator, split_step
-from simphys.simulator import Arrays, Bodies, Model, Record, Shape
+from simphys.simulator import Arrays, Bodies, Model, Record, Shape, declare
+from simphys.simulator.declare import make_empty
 from simphys.simulator.model_checks import read_indices, read_whole_numbers, require_counts, require_dimensions
-from simphys.simulator.physical import require_positive
 
 from .markers import SpringMarkers
 
@@ -26,46 +24,50 @@ from .markers import SpringMarkers
 class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
-    stiffness: Tensor
-    """Spring stiffness [N/m], [S]."""
-    damping: Tensor
-    """Dashpot along each spring [N s/m], [S]."""
-    rest_length: Tensor
-    """Length without force [m], [S]; 0 makes the spring linear."""
-    mass: Tensor
-    """Node mass [kg], [n]."""
-    drag: Tensor
-    """Rate at which a free node loses velocity, v ~ exp(-drag t) [1/s], [n]."""
-    gravity: Tensor
-    """Gravitational acceleration [m/s^2], [dim]."""
-    ground_height: Tensor = field(default_factory=lambda: tensor(0.0))
-    """Height of the ground along the last axis [m], []."""
-    ground_stiffness: Tensor = field(default_factory=lambda: tensor(0.0))
-    """Normal force per depth of penetration [N/m], []; 0 means no ground."""
-    ground_friction: Tensor = field(default_factory=lambda: tensor(0.0))
-    """Friction force per normal force and tangential velocity [s/m], []."""
-    air_drag: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Drag of the air on each node: force per squared speed, against it [kg/m], [n]; [0] without air."""
-    amplitude: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Relative change of the rest length per unit of control [1], [S]; [0] without actuators."""
-    hidden_weight: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Hidden weights of the controller's network [1], [hidden, inputs]; [0] without one, like the next three."""
-    hidden_bias: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Hidden biases [1], [hidden]."""
-    output_weight: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Output weights [1], [actuators, hidden]."""
-    output_bias: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Output biases [1], [actuators]."""
+    stiffness: Tensor = declare("springs", "N/m", section="material")
+    """Spring stiffness."""
+    damping: Tensor = declare("springs", "N s/m", section="material")
+    """Dashpot along each spring."""
+    rest_length: Tensor = declare("springs", "m", section="material")
+    """Length without force; 0 makes the spring linear."""
+    mass: Tensor = declare("nodes", "kg", sign="positive", section="material")
+    """Node mass."""
+    drag: Tensor = declare("nodes", "1/s", section="material")
+    """Rate at which a free node loses velocity, v ~ exp(-drag t)."""
+    gravity: Tensor = declare("dim", "m/s^2")
+    """Gravitational acceleration."""
+    ground_height: Tensor = declare("", "m", default_factory=lambda: tensor(0.0))
+    """Height of the ground along the last axis."""
+    ground_stiffness: Tensor = declare("", "N/m", default_factory=lambda: tensor(0.0))
+    """Normal force per depth of penetration; 0 means no ground."""
+    ground_friction: Tensor = declare("", "s/m", default_factory=lambda: tensor(0.0))
+    """Friction force per normal force and tangential velocity."""
+    air_drag: Tensor = declare("nodes", "kg/m", section="material", only_if="air", default_factory=make_empty)
+    """Drag of the air on each node: force per squared speed, against it."""
+    amplitude: Tensor = declare("springs", "1", section="material", only_if="actuators", default_factory=make_empty)
+    """Relative change of the rest length per unit of control."""
+    hidden_weight: Tensor = declare(
+        "network.hidden, network.inputs", "1", only_if="network", default_factory=make_empty
+    )
+    """Hidden weights of the controller's network."""
+    hidden_bias: Tensor = declare("network.hidden", "1", only_if="network", default_factory=make_empty)
+    """Hidden biases."""
+    output_weight: Tensor = declare(
+        "network.outputs, network.hidden", "1", only_if="network", default_factory=make_empty
+    )
+    """Output weights."""
+    output_bias: Tensor = declare("network.outputs", "1", only_if="network", default_factory=make_empty)
+    """Output biases."""
 
 
 @dataclass(frozen=True)
 class State(Record):
     """Positions and velocities of the nodes."""
 
-    position: Tensor
-    """Position [m], [n, dim]."""
-    velocity: Tensor
-    """Velocity [m/s], [n, dim]."""
+    position: Tensor = declare("nodes, dim", "m")
+    """Position."""
+    velocity: Tensor = declare("nodes, dim", "m/s")
+    """Velocity."""
 
 
 @dataclass(frozen=True)
@@ -160,21 +162,6 @@ class MassSpring(Model):
 
     # --- the contract that all simulators keep, see simulator.Model
 
-    def param_shapes(self) -> Mapping[str, Shape]:
-        n, S = self.nodes, self.springs
-        return {
-            **dict.fromkeys(("stiffness", "damping", "rest_length"), (S,)),
-            **dict.fromkeys(("mass", "drag"), (n,)),
-            "gravity": (self.dim,),
-            **dict.fromkeys(("ground_height", "ground_stiffness", "ground_friction"), ()),
-            "air_drag": (n if self.air else 0,),
-            "amplitude": (S if self.actuators else 0,),
-            **(NO_SHAPES if self.network is None else self.network.shapes()),
-        }
-
-    def state_shapes(self) -> Mapping[str, Shape]:
-        return dict.fromkeys(("position", "velocity"), (self.nodes, self.dim))
-
     def control_shape(self) -> Shape | None:
         """One number per actuator, if there are any; with a controller, one per wave of its pattern."""
         if self.controller is not None:
@@ -187,8 +174,3 @@ class MassSpring(Model):
     def describe_bodies(self, params: Arrays) -> Bodies:
         """Nodes, with the springs as links; the fixed points of anchors do not count as the scene's own."""
         return Bodies(pinned=self.pinned, links=self.ends, own=self.nodes - self.anchors)
-
-
-def check_params(params: Arrays) -> None:
-    """Raise UnphysicalValue unless every mass is positive and finite, including those of pinned nodes."""
-    require_positive("mass_spring", params, "mass")

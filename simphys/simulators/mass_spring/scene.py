@@ -10,6 +10,7 @@ import numpy as np
 from simphys.nn import Controller
 from simphys.scenefile.demands import demands_of
 from simphys.scenefile.entry_names import BODIES
+from simphys.scenefile.model_sections import scene_of
 from simphys.scenefile.section import EACH, Fields, Problem, rows_of
 from simphys.scenefile.sections import Config
 from simphys.simulator import Array
@@ -29,6 +30,7 @@ from .sections import (
 )
 
 
+@scene_of(MassSpring)
 class MassSpringConfig(Config):
     """A scene of nodes and springs."""
 
@@ -47,9 +49,7 @@ class MassSpringConfig(Config):
 
     ROWS = dict.fromkeys(("position", "velocity", "mass", "drag", "air_drag"), BODIES)
 
-    DEMANDS = demands_of(
-        MaterialSection, "stiffness", "damping", "rest_length", "amplitude", "mass", "drag", "air_drag"
-    ) | demands_of(GroundSection, "stiffness", "friction", prefix="ground_")
+    DEMANDS = demands_of(GroundSection, "stiffness", "friction", prefix="ground_")
 
     ON_DEMAND = ("air_drag",)
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from simphys.autograd import Tensor, tensor
+from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
+from simphys.simulator import Array, Arrays, Bodies, Model, Record, declare
+from simphys.simulator.declare import make_empty
 from simphys.simulator.memo import cast
 from simphys.simulator.model_checks import (
     read_indices,
@@ -23,7 +23,7 @@ from simphys.simulator.model_checks import (
     require_positive_fields,
 )
 from simphys.simulator.neighbours import advise_room
-from simphys.simulator.physical import require_not_negative, require_positive
+from simphys.simulator.physical import require_positive
 from simphys.simulator.space import InBox
 
 from .topology import link, number_molecules
@@ -35,48 +35,52 @@ POTENTIALS = ("lennard_jones", "morse")
 class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
-    mass: Tensor
-    """Mass of each atom [kg], [n]."""
-    epsilon: Tensor
-    """Depth of the potential of a pair [J], []."""
-    sigma: Tensor
-    """Distance at which the potential is zero [m], []."""
-    steepness: Tensor
-    """Rate at which Morse's potential falls off [1/m], []; Lennard-Jones' has none."""
-    friction: Tensor
-    """Friction of the heat bath [1/s], [], positive if there is one."""
-    temperature: Tensor
-    """Temperature of the heat bath as an energy, k_B T [J], [], positive if there is one."""
-    bond_stiffness: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Stiffness of each bond [N/m], [bonds]."""
-    rest_length: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Length of each bond without force [m], [bonds]."""
-    angle_stiffness: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Stiffness of each angle [J/rad^2], [angles]."""
-    rest_angle: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Angle without force [rad], [angles], above 0 and below pi."""
-    charge: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Charge of each atom [C], [n]; [0] without charges."""
+    mass: Tensor = declare("atoms", "kg", sign="positive", section="material")
+    """Mass of each atom."""
+    epsilon: Tensor = declare("", "J", sign="not_negative", section="material")
+    """Depth of the potential of a pair."""
+    sigma: Tensor = declare("", "m", sign="positive", section="material")
+    """Distance at which the potential is zero."""
+    steepness: Tensor = declare("", "1/m", sign="not_negative", section="material")
+    """Rate at which Morse's potential falls off; Lennard-Jones' has none."""
+    friction: Tensor = declare("", "1/s", sign="not_negative", section="heat_bath")
+    """Friction of the heat bath, positive if there is one."""
+    temperature: Tensor = declare("", "J", sign="not_negative", section="heat_bath")
+    """Temperature of the heat bath as an energy, k_B T, positive if there is one."""
+    bond_stiffness: Tensor = declare(
+        "bonds", "N/m", sign="not_negative", section="bonds.stiffness", default_factory=make_empty
+    )
+    """Stiffness of each bond."""
+    rest_length: Tensor = declare("bonds", "m", sign="not_negative", section="bonds", default_factory=make_empty)
+    """Length of each bond without force."""
+    angle_stiffness: Tensor = declare(
+        "angles", "J/rad^2", sign="not_negative", section="angles.stiffness", default_factory=make_empty
+    )
+    """Stiffness of each angle."""
+    rest_angle: Tensor = declare("angles", "rad", section="angles", default_factory=make_empty)
+    """Angle without force, above 0 and below pi."""
+    charge: Tensor = declare("atoms", "C", only_if="coulomb", default_factory=make_empty)
+    """Charge of each atom."""
 
 
 @dataclass(frozen=True)
 class State(Record):
     """Motion of the atoms, and averages since t = 0."""
 
-    position: Tensor
-    """Position [m], [n, dim]; that of an atom that leaves a periodic box goes on outside of it."""
-    velocity: Tensor
-    """Velocity [m/s], [n, dim]."""
-    elapsed: Tensor
-    """Time [s] over which averages were taken, []; negative before that."""
-    thermo: Tensor
-    """Average temperature k_B T [J], pressure [Pa] (in the plane [N/m]) and potential energy of an atom [J], [3]."""
-    rdf: Tensor
-    """Average radial distribution function [1] in each bin, [bins]."""
-    displacement: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Way of each atom since t = 0 [m], across the sides of the box, [n, dim]; [0] without averages."""
-    msd: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Mean square displacement since t = 0 [m^2], [1]; [0] without averages."""
+    position: Tensor = declare("atoms, dim", "m")
+    """Position; that of an atom that leaves a periodic box goes on outside of it."""
+    velocity: Tensor = declare("atoms, dim", "m/s")
+    """Velocity."""
+    elapsed: Tensor = declare("", "s")
+    """Time over which averages were taken; negative before that."""
+    thermo: Tensor = declare("3", "J, Pa, J", only_if="bins")
+    """Average temperature k_B T, pressure (in the plane [N/m]) and potential energy of an atom."""
+    rdf: Tensor = declare("bins", "1")
+    """Average radial distribution function in each bin."""
+    displacement: Tensor = declare("atoms, dim", "m", only_if="bins", default_factory=make_empty)
+    """Way of each atom since t = 0, across the sides of the box."""
+    msd: Tensor = declare("1", "m^2", only_if="bins", default_factory=make_empty)
+    """Mean square displacement since t = 0."""
 
 
 def _column(name: str, number: int) -> Any:
@@ -123,7 +127,6 @@ class Molecular(InBox, Model):
     """Rate [1/m] at which Coulomb forces are damped, so that they are small at the cut-off."""
 
     Params, State = Params, State
-    units: ClassVar[Mapping[str, str]] = {"elapsed": "s", "displacement": "m", "msd": "m^2"}
 
     def __post_init__(self) -> None:
         require_box(self)
@@ -182,18 +185,6 @@ class Molecular(InBox, Model):
     bond_a, bond_b = (_column("bonds", end) for end in range(2))
     angle_a, angle_b, angle_c = (_column("angles", end) for end in range(3))
 
-    def param_shapes(self) -> Mapping[str, Shape]:
-        shapes: dict[str, Shape] = {"mass": (self.atoms,)} | dict.fromkeys(Params.names()[1:6], ())
-        shapes |= dict.fromkeys(("bond_stiffness", "rest_length"), (len(self.bonds),))
-        shapes |= dict.fromkeys(("angle_stiffness", "rest_angle"), (len(self.angles),))
-        return shapes | {"charge": (self.atoms if self.coulomb else 0,)}
-
-    def state_shapes(self) -> Mapping[str, Shape]:
-        moving = dict.fromkeys(("position", "velocity"), (self.atoms, self.dim))
-        averages: dict[str, Shape] = {"elapsed": (), "thermo": (3 if self.bins else 0,), "rdf": (self.bins,)}
-        ways: dict[str, Shape] = {"displacement": (self.atoms, self.dim), "msd": (1,)}
-        return {**moving, **averages, **(ways if self.bins else dict.fromkeys(ways, (0,)))}
-
     def describe_bodies(self, params: Arrays) -> Bodies:
         return Bodies(pinned=np.zeros(self.atoms, dtype=bool), own=self.atoms, links=self.bonds, box=self.box)
 
@@ -206,10 +197,3 @@ class Molecular(InBox, Model):
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         return advise_room(self, state["position"], "An atom")
-
-
-def check_params(params: Arrays) -> None:
-    """Raise UnphysicalValue for masses and distances that are not positive, and for energies that are negative."""
-    require_positive("molecular", params, "mass", "sigma")
-    require_not_negative("molecular", params, "epsilon", "steepness", "friction", "temperature")
-    require_not_negative("molecular", params, "bond_stiffness", "rest_length", "angle_stiffness")

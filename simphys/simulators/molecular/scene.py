@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simphys.scenefile.demands import demands_of
+from simphys.scenefile.model_sections import scene_of
 from simphys.scenefile.section import Fields, Problem
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import check_rows
@@ -37,16 +37,11 @@ NEAREST = 0.7
 """Least distance of two atoms at the start, in sigma: at 0.7, Lennard-Jones' energy is 250 epsilon."""
 
 
+@scene_of(Molecular)
 class MolecularConfig(Config):
     """A scene of molecular dynamics."""
 
     SIZES = ((("geometry", "cells"), 2000),)
-    DEMANDS = (
-        demands_of(MaterialSection, "mass", "epsilon", "sigma", "steepness")
-        | demands_of(HeatBathSection, "friction", "temperature")
-        | demands_of(BondsSection, "rest_length", bond_stiffness="stiffness")
-        | demands_of(AnglesSection, "rest_angle", angle_stiffness="stiffness")
-    )
 
     simulator: MolecularSimulator
     geometry: GeometrySection

@@ -3,7 +3,7 @@
 from simphys.rollout.engine import engine_of
 
 from .collider import Collider
-from .model import MPM, Params, State, check_params
+from .model import MPM, Params, State
 from .stability import advice, step_limits
 from .step import step
 from .stress import stresses
@@ -13,7 +13,6 @@ __all__ = ["MPM", "Collider", "Params", "State", "step"]
 MPM.bind(
     step=step,
     engine=engine_of(step),
-    check=check_params,
     advice=advice,
     stresses=stresses,
     step_limits=step_limits,

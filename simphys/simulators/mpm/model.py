@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simphys.autograd import Tensor, runtime
 from simphys.autograd.errors import InputError
-from simphys.simulator import Arrays, Bodies, Model, Record, Shape
+from simphys.simulator import Arrays, Bodies, Model, Record, Shape, declare
 from simphys.simulator.model_checks import (
     read_whole_numbers,
     require_counts,
@@ -20,11 +20,10 @@ from simphys.simulator.model_checks import (
     require_not_negative_fields,
     require_sides,
 )
-from simphys.simulator.physical import require_positive
 from simphys.simulator.space import OnGrid
 
 from .collider import CONTACTS, Collider
-from .laws import LAWS
+from .laws import LAW_PARAMETERS, LAWS
 
 
 @dataclass(frozen=True)
@@ -34,56 +33,56 @@ class Params(Record):
     A parameter of constitutive laws has an entry for each particle if a law of the model uses it, else shape [0].
     """
 
-    mass: Tensor
-    """Mass of each particle [kg], [n]."""
-    volume: Tensor
-    """Volume of each particle at rest [m^2 or m^3], [n]."""
-    young_modulus: Tensor
-    """Young's modulus E [Pa], [n]."""
-    poisson_ratio: Tensor
-    """Poisson's ratio nu, between -1 and 1/2, [n]."""
-    bulk_modulus: Tensor
-    """Bulk modulus of a fluid, density times the square of the speed of sound [Pa], [n]."""
-    yield_stress: Tensor
-    """Yield stress of von Mises plasticity in uniaxial tension [Pa], [n]."""
-    friction_angle: Tensor
-    """Friction angle phi of sand [rad], [n]."""
-    hardening: Tensor
-    """Hardening coefficient xi of snow, [n]."""
-    critical_compression: Tensor
-    """Critical compression theta_c of snow, the fraction by which a principal stretch shrinks elastically, [n]."""
-    critical_stretch: Tensor
-    """Critical stretch theta_s of snow, the fraction by which a principal stretch grows elastically, [n]."""
-    gravity: Tensor
-    """Gravitational acceleration [m/s^2], [dim]."""
-    wall_friction: Tensor
-    """Coulomb friction coefficient of the walls with friction, []."""
-    collider_velocity: Tensor
-    """Velocity of the centre of each collider [m/s], [K, dim]; a control adds to it."""
-    collider_spin: Tensor
-    """Angular velocity of each collider [rad/s], [K, 1] in 2-D, [K, 3] in 3-D; a control adds to it."""
-    collider_friction: Tensor
-    """Coulomb friction coefficient of each collider with friction, [K]."""
+    mass: Tensor = declare("particles", "kg", sign="positive")
+    """Mass of each particle."""
+    volume: Tensor = declare("particles", "m^dim", sign="positive")
+    """Volume of each particle at rest."""
+    young_modulus: Tensor = declare("particles", "Pa")
+    """Young's modulus E."""
+    poisson_ratio: Tensor = declare("particles", "1")
+    """Poisson's ratio nu, between -1 and 1/2."""
+    bulk_modulus: Tensor = declare("particles", "Pa")
+    """Bulk modulus of a fluid, density times the square of the speed of sound."""
+    yield_stress: Tensor = declare("particles", "Pa")
+    """Yield stress of von Mises plasticity in uniaxial tension."""
+    friction_angle: Tensor = declare("particles", "rad")
+    """Friction angle phi of sand."""
+    hardening: Tensor = declare("particles", "1")
+    """Hardening coefficient xi of snow."""
+    critical_compression: Tensor = declare("particles", "1")
+    """Critical compression theta_c of snow, the fraction by which a principal stretch shrinks elastically."""
+    critical_stretch: Tensor = declare("particles", "1")
+    """Critical stretch theta_s of snow, the fraction by which a principal stretch grows elastically."""
+    gravity: Tensor = declare("dim", "m/s^2")
+    """Gravitational acceleration."""
+    wall_friction: Tensor = declare("", "1", section="grid")
+    """Coulomb friction coefficient of the walls with friction."""
+    collider_velocity: Tensor = declare("colliders, dim", "m/s")
+    """Velocity of the centre of each collider; a control adds to it."""
+    collider_spin: Tensor = declare("colliders, spins", "rad/s")
+    """Angular velocity of each collider; a control adds to it."""
+    collider_friction: Tensor = declare("colliders", "1")
+    """Coulomb friction coefficient of each collider with friction."""
 
 
 @dataclass(frozen=True)
 class State(Record):
     """Position, velocity and deformation of the particles, and poses of the colliders."""
 
-    position: Tensor
-    """Positions of the particles [m], [n, dim]."""
-    velocity: Tensor
-    """Velocities of the particles [m/s], [n, dim]."""
-    affine: Tensor
-    """Velocity gradient C of each particle (APIC) [1/s], [n, dim, dim]."""
-    deformation: Tensor
-    """Elastic deformation gradient F, without the plastic part, [n, dim, dim]."""
-    plastic: Tensor
-    """Hidden variable of plastic laws (see each law), [n]; [0] if no law of the model has one."""
-    collider_position: Tensor
-    """Positions of the colliders' centres [m], [K, dim]."""
-    collider_rotation: Tensor
-    """Angles [rad], [K, 1], in 2-D; unit quaternions (w, x, y, z), [K, 4], in 3-D."""
+    position: Tensor = declare("particles, dim", "m")
+    """Positions of the particles."""
+    velocity: Tensor = declare("particles, dim", "m/s")
+    """Velocities of the particles."""
+    affine: Tensor = declare("particles, dim, dim", "1/s")
+    """Velocity gradient C of each particle (APIC)."""
+    deformation: Tensor = declare("particles, dim, dim", "1")
+    """Elastic deformation gradient F, without the plastic part."""
+    plastic: Tensor = declare("particles", "1", only_if="is_plastic")
+    """Hidden variable of plastic laws (see each law)."""
+    collider_position: Tensor = declare("colliders, dim", "m")
+    """Positions of the colliders' centres."""
+    collider_rotation: Tensor = declare("colliders, rotations", "rad, 1")
+    """Angles in 2-D; unit quaternions (w, x, y, z) in 3-D."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +123,6 @@ class MPM(OnGrid, Model):
     """Mass added to each node so that empty nodes have a velocity [kg]; small compared with a particle's."""
 
     Params, State = Params, State
-    units: ClassVar[Mapping[str, str]] = {"affine": "1/s", "deformation": "", "collider_position": "m"}
-    """Units of fields of the state, for recordings and pictures."""
 
     def __post_init__(self) -> None:
         require_grid(self, 2, 3)
@@ -200,41 +197,14 @@ class MPM(OnGrid, Model):
         return max(len(LAWS[name].COEFFICIENTS) for name in self.laws)
 
     def param_shapes(self) -> Mapping[str, Shape]:
-        n, K = self.particles, len(self.colliders)
-        read = {name for law in self.laws for name in LAWS[law].PARAMETERS}
-        shapes: dict[str, Shape] = {name: (n if name in read else 0,) for name in Params.names()}
-        return shapes | {
-            "mass": (n,),
-            "volume": (n,),
-            "gravity": (self.dim,),
-            "wall_friction": (),
-            "collider_velocity": (K, self.dim),
-            "collider_spin": (K, self.spins),
-            "collider_friction": (K,),
-        }
-
-    def state_shapes(self) -> Mapping[str, Shape]:
-        n, dim, K = self.particles, self.dim, len(self.colliders)
-        return {
-            "position": (n, dim),
-            "velocity": (n, dim),
-            "affine": (n, dim, dim),
-            "deformation": (n, dim, dim),
-            "plastic": (n if self.is_plastic else 0,),
-            "collider_position": (K, dim),
-            "collider_rotation": (K, self.rotations),
-        }
+        unused = set(LAW_PARAMETERS) - {name for law in self.laws for name in LAWS[law].PARAMETERS}
+        return {**super().param_shapes(), **dict.fromkeys(unused, (0,))}
 
     def control_shape(self) -> Shape | None:
         return (self.actuators + len(self.colliders) * (self.dim + self.spins),)
 
     def describe_bodies(self, params: Arrays) -> Bodies:
         return Bodies(pinned=np.zeros(self.particles, dtype=bool), own=self.particles, group=self.group)
-
-
-def check_params(params: Arrays) -> None:
-    """Raise UnphysicalValue unless masses and volumes are positive."""
-    require_positive("mpm", params, "mass", "volume")
 
 
 def _require(holds: Any, name: str, constraint: str, found: object, remedy: str) -> None:

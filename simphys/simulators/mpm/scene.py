@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from simphys.scenefile.demands import demands_of
+from simphys.scenefile.model_sections import scene_of
 from simphys.scenefile.section import EACH, Fields, Problem
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import kinds_of_sides
@@ -24,13 +25,13 @@ MASS_FLOOR = 1e-10
 """Mass floor of the model, relative to the lightest particle."""
 
 
+@scene_of(MPM)
 class MPMConfig(Config):
     """A scene of material points."""
 
     SIZES = ((("grid", "cells"), 50), (("bodies", EACH, "counts"), 500))
     DEMANDS = (
-        demands_of(GridSection, "wall_friction")
-        | demands_of(ColliderSection, collider_friction="friction")
+        demands_of(ColliderSection, collider_friction="friction")
         | demands_of(BodySection, mass="particle_mass", volume="particle_volume")
         | {name: partial(scene_checks.name_range, name) for name in scene_checks.RANGES}
     )

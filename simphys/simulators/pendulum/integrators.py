@@ -9,8 +9,6 @@ import numpy as np
 from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.errors import InputError
 from simphys.numerics.drift import drift
-from simphys.simulator import Arrays
-from simphys.simulator.physical import require_positive
 from simphys.substep import per_element
 
 INTEGRATORS = ("rk4", "variational")
@@ -50,11 +48,6 @@ def require_integrator(source: str, found: str) -> None:
     """Raise InputError unless `found` is one of the integrators."""
     if found not in INTEGRATORS:
         raise InputError(source, f"one of {INTEGRATORS}", found, "Choose one of these.")
-
-
-def check_params(params: Arrays) -> None:
-    """Raise UnphysicalValue unless every length and every mass is positive and finite."""
-    require_positive("pendulum", params, "length", "mass")
 
 
 def advice(dt: float, *, turn: float, swing: float, fading: float) -> str:

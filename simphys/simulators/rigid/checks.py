@@ -32,10 +32,9 @@ SLACK = 0.01
 def check_params(params: Arrays) -> None:
     """Raise UnphysicalValue for values that no body can have.
 
-    Masses, moments of inertia and transition rates must be positive and finite, friction not negative, restitution
-    between 0 and 1. SLACK applies to the last two.
+    Masses and moments of inertia must be positive and finite, friction not negative, restitution between 0 and 1. SLACK
+    applies to the last two.
     """
-    require_positive("rigid", params, "joint_transition_rate")
     inertia = np.asarray(params["inertia"])
     is_full = inertia.shape[-1] == 6
     names = ("mass",) if is_full else ("mass", "inertia")

@@ -13,7 +13,6 @@ from simphys.scenefile.sections import Config
 from simphys.simulator import Record
 
 from . import scene, scene_checks, sections, stability
-from .checks import check_params
 from .joints.assembly import JointStart, assemble
 from .model import RigidBodies
 from .pseudo_inertia import Gyration, StartAndGyration, find_inertia
@@ -90,6 +89,6 @@ class RigidConfig(Config):
         return assemble(joints, scene.fixed_bodies(self.bodies), state, design, params)
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
-        check_params(params.arrays())
+        model.check_params(params.arrays())
         super().require_stable(model, params, state)
         stability.require_slow(model, state.arrays())

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from simphys.autograd import Tensor, tensor
+from simphys.autograd import Tensor
 from simphys.nn import Controller, Network
-from simphys.nn.network import NO_SHAPES
-from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
+from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape, declare
 from simphys.simulator.arrays import locked
+from simphys.simulator.declare import make_empty
 
 from .checks import IMPULSE, check
 from .contacts.candidates import Candidates, find_candidates
@@ -27,72 +27,69 @@ from .shapes import Shape as BodyShape
 class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
-    mass: Tensor
-    """Mass of each body [kg], [n]."""
-    inertia: Tensor
-    """Principal moments of inertia about the centre of mass, along the axes of the body's frame [kg m^2], [n, S].
-
-    With full inertia, the tensor's entries xx, yy, zz, yz, xz, xy in that frame, [n, 6].
-    """
-    gravity: Tensor
-    """Gravitational acceleration [m/s^2], [dim]."""
-    friction: Tensor
-    """Friction coefficient of each body, [n]; a pair has the mean of both, a body against the world its own."""
-    restitution: Tensor
-    """Coefficient of restitution of each body, 0 to 1, [n]; combined like friction. Impulse law only."""
-    contact_stiffness: Tensor
-    """Contact force per depth [N/m], []. Compliant law only."""
-    contact_damping: Tensor
-    """Damping of a contact, relative to its force [s/m], []. Compliant law only."""
-    spring_stiffness: Tensor
-    """Stiffness of each spring-damper [N/m], [K]."""
-    spring_damping: Tensor
-    """Damping of each spring-damper [kg/s], [K]."""
-    spring_length: Tensor
-    """Rest length of each spring-damper [m], [K]."""
-    joint_damping: Tensor
-    """Damping of each joint's free motion [N m s] or [kg/s], [J]; without effect for a fixed joint."""
-    motor_strength: Tensor
-    """Torque [N m] or force [N] of each motor for an action of 1, [A]."""
-    hidden_weight: Tensor
-    """Weights of the hidden layer of the controller's network [1], [hidden, inputs].
-
-    This array and the next three have shape [0] without a controller.
-    """
-    hidden_bias: Tensor
-    """Biases of the hidden layer [1], [hidden]."""
-    output_weight: Tensor
-    """Weights of the output layer [1], [A, hidden]."""
-    output_bias: Tensor
-    """Biases of the output layer [1], [A]."""
-    joint_dry_friction: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Dry friction of each joint's free motion [N m] or [N], [J]; [0] without friction, like the next one."""
-    joint_transition_rate: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Rate [rad/s] or [m/s] within some of which dry friction changes its sign, [J]."""
-    joint_anchor_a: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Anchor of each joint in the frame of its body a [m], [J, dim]; [0] without free anchors, like the next two."""
-    joint_anchor_b: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Anchor in the frame of body b; in that of the world a position [m], [J, dim]."""
-    centre_of_mass: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Centre of mass of each body in its frame [m], [n, dim]; 0 without free anchors."""
-    spring_anchor_a: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Anchor of each spring-damper in the frame of body a [m], [K, dim]; [0] without free anchors, like the next."""
-    spring_anchor_b: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Anchor in the frame of body b; in that of the world a position [m], [K, dim]."""
+    mass: Tensor = declare("bodies", "kg")
+    """Mass of each body."""
+    inertia: Tensor = declare("bodies, inertia_entries", "kg m^2")
+    """Principal moments of inertia about the centre of mass, along the axes of the body's frame; with full inertia, the
+    tensor's entries xx, yy, zz, yz, xz, xy in that frame."""
+    gravity: Tensor = declare("dim", "m/s^2")
+    """Gravitational acceleration."""
+    friction: Tensor = declare("bodies", "1")
+    """Friction coefficient of each body; a pair has the mean of both, a body against the world its own."""
+    restitution: Tensor = declare("bodies", "1")
+    """Coefficient of restitution of each body, 0 to 1; combined like friction. Impulse law only."""
+    contact_stiffness: Tensor = declare("", "N/m")
+    """Contact force per depth. Compliant law only."""
+    contact_damping: Tensor = declare("", "s/m")
+    """Damping of a contact, relative to its force. Compliant law only."""
+    spring_stiffness: Tensor = declare("springs", "N/m")
+    """Stiffness of each spring-damper."""
+    spring_damping: Tensor = declare("springs", "kg/s")
+    """Damping of each spring-damper."""
+    spring_length: Tensor = declare("springs", "m")
+    """Rest length of each spring-damper."""
+    joint_damping: Tensor = declare("joints", "N m s or kg/s")
+    """Damping of each joint's free motion; without effect for a fixed joint."""
+    motor_strength: Tensor = declare("motors", "N m or N")
+    """Torque or force of each motor for an action of 1."""
+    hidden_weight: Tensor = declare("network.hidden, network.inputs", "1", only_if="network")
+    """Weights of the hidden layer of the controller's network."""
+    hidden_bias: Tensor = declare("network.hidden", "1", only_if="network")
+    """Biases of the hidden layer."""
+    output_weight: Tensor = declare("network.outputs, network.hidden", "1", only_if="network")
+    """Weights of the output layer."""
+    output_bias: Tensor = declare("network.outputs", "1", only_if="network")
+    """Biases of the output layer."""
+    joint_dry_friction: Tensor = declare("joints", "N m or N", only_if="joint_friction", default_factory=make_empty)
+    """Dry friction of each joint's free motion."""
+    joint_transition_rate: Tensor = declare(
+        "joints", "rad/s or m/s", sign="positive", only_if="joint_friction", default_factory=make_empty
+    )
+    """Rate within some of which dry friction changes its sign."""
+    joint_anchor_a: Tensor = declare("joints, dim", "m", only_if="free_anchors", default_factory=make_empty)
+    """Anchor of each joint in the frame of its body a."""
+    joint_anchor_b: Tensor = declare("joints, dim", "m", only_if="free_anchors", default_factory=make_empty)
+    """Anchor in the frame of body b; in that of the world a position."""
+    centre_of_mass: Tensor = declare("bodies, dim", "m", only_if="free_anchors", default_factory=make_empty)
+    """Centre of mass of each body in its frame."""
+    spring_anchor_a: Tensor = declare("springs, dim", "m", only_if="free_anchors", default_factory=make_empty)
+    """Anchor of each spring-damper in the frame of body a."""
+    spring_anchor_b: Tensor = declare("springs, dim", "m", only_if="free_anchors", default_factory=make_empty)
+    """Anchor in the frame of body b; in that of the world a position."""
 
 
 @dataclass(frozen=True)
 class State(Record):
     """Poses and velocities of the bodies."""
 
-    position: Tensor
-    """Positions of the centres of mass [m], [n, dim]."""
-    orientation: Tensor
-    """Orientations of the body frames: an angle [rad], [n, 1], or a unit quaternion (w, x, y, z), [n, 4]."""
-    velocity: Tensor
-    """Velocities of the centres of mass [m/s], [n, dim]."""
-    angular_velocity: Tensor
-    """Angular velocities in the world frame [rad/s], [n, S]."""
+    position: Tensor = declare("bodies, dim", "m")
+    """Positions of the centres of mass."""
+    orientation: Tensor = declare("bodies, rotations", "rad, 1")
+    """Orientations of the body frames: an angle, or a unit quaternion (w, x, y, z)."""
+    velocity: Tensor = declare("bodies, dim", "m/s")
+    """Velocities of the centres of mass."""
+    angular_velocity: Tensor = declare("bodies, spins", "rad/s")
+    """Angular velocities in the world frame."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +163,11 @@ class RigidBodies(Model):
     def spins(self) -> int:
         """Number of components of an angular velocity, S."""
         return 1 if self.dim == 2 else 3
+
+    @property
+    def inertia_entries(self) -> int:
+        """Number of entries of a body's inertia."""
+        return 6 if self.full_inertia else self.spins
 
     @property
     def freedoms(self) -> int:
@@ -277,37 +279,6 @@ class RigidBodies(Model):
         if self.controller is None:
             return None
         return self.controller.network(senses=self.senses, outputs=len(self.motors))
-
-    def param_shapes(self) -> Mapping[str, Shape]:
-        n, springs, joints = self.bodies, len(self.springs), len(self.joints)
-        return {
-            "mass": (n,),
-            "inertia": (n, 6 if self.full_inertia else self.spins),
-            "gravity": (self.dim,),
-            "friction": (n,),
-            "restitution": (n,),
-            "contact_stiffness": (),
-            "contact_damping": (),
-            "spring_stiffness": (springs,),
-            "spring_damping": (springs,),
-            "spring_length": (springs,),
-            "joint_damping": (joints,),
-            "motor_strength": (len(self.motors),),
-            **(self.network.shapes() if self.network else NO_SHAPES),
-            **dict.fromkeys(("joint_dry_friction", "joint_transition_rate"), (joints if self.joint_friction else 0,)),
-            **dict.fromkeys(("joint_anchor_a", "joint_anchor_b"), (joints, self.dim) if self.free_anchors else (0,)),
-            "centre_of_mass": (n, self.dim) if self.free_anchors else (0,),
-            **dict.fromkeys(("spring_anchor_a", "spring_anchor_b"), (springs, self.dim) if self.free_anchors else (0,)),
-        }
-
-    def state_shapes(self) -> Mapping[str, Shape]:
-        n = self.bodies
-        return {
-            "position": (n, self.dim),
-            "orientation": (n, self.rotations),
-            "velocity": (n, self.dim),
-            "angular_velocity": (n, self.spins),
-        }
 
     def control_shape(self) -> Shape | None:
         if self.controller:

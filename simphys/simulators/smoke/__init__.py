@@ -2,10 +2,10 @@
 
 from simphys.rollout.engine import engine_of
 
-from .model import Params, Smoke, State, check_params
+from .model import Params, Smoke, State
 from .stability import step_limits
 from .step import step
 
 __all__ = ["Params", "Smoke", "State", "step"]
 
-Smoke.bind(step=step, engine=engine_of(step), check=check_params, step_limits=step_limits)
+Smoke.bind(step=step, engine=engine_of(step), step_limits=step_limits)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Arrays, Grid, Model, Record, Shape
+from simphys.simulator import Arrays, Model, Record, Shape, declare
 from simphys.simulator.model_checks import require_choices, require_counts, require_grid, require_sides
-from simphys.simulator.physical import require_not_negative
 from simphys.simulator.space import OnGrid
 
 GRIDS = ("staggered", "collocated")
@@ -22,31 +21,31 @@ BOUNDARIES = ("periodic", "closed", "open", "inflow")
 class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
-    viscosity: Tensor
-    """Kinematic viscosity [m^2/s], []."""
-    buoyancy: Tensor
-    """Acceleration of the fluid per unit of smoke [m/s^2], [dim]."""
-    boundary_velocity: Tensor
-    """Velocity of the inflow, or tangential velocity of the wall, at each side x-, x+, ... [m/s], [2 dim, dim]."""
-    boundary_smoke: Tensor
-    """Smoke in the fluid entering at each side, [2 dim]."""
-    smoke_rate: Tensor
-    """Source rate of smoke in each cell [1/s], [*cells]."""
-    obstacle: Tensor
-    """Signed distance of each cell centre to the obstacle, negative inside [m], [*cells]; [0] without obstacle."""
+    viscosity: Tensor = declare("", "m^2/s", sign="not_negative", section="fluid", standard=0.0)
+    """Kinematic viscosity."""
+    buoyancy: Tensor = declare("dim", "m/s^2", section="fluid", standard=0.0)
+    """Acceleration of the fluid per unit of smoke."""
+    boundary_velocity: Tensor = declare("2 dim, dim", "m/s")
+    """Velocity of the inflow, or tangential velocity of the wall, at each side x-, x+, and so on."""
+    boundary_smoke: Tensor = declare("2 dim", "1")
+    """Smoke in the fluid entering at each side."""
+    smoke_rate: Tensor = declare("*cells", "1/s")
+    """Source rate of smoke in each cell."""
+    obstacle: Tensor = declare("*cells", "m", only_if="has_obstacle")
+    """Signed distance of each cell centre to the obstacle, negative inside."""
 
 
 @dataclass(frozen=True)
 class State(Record):
     """The velocity of the fluid, the smoke that it carries, and the force of the obstacle."""
 
-    velocity: Tensor
-    """Velocity [m/s], [dim, *model.faces]. On a staggered grid entry i of component a is at the face between cells
-    i - 1 and i along axis a; on a collocated grid it is at the centre of cell i."""
-    smoke: Tensor
-    """Smoke at the centre of each cell, [*cells]."""
-    force: Tensor
-    """Force on the obstacle in the last step, divided by density [m^(dim+1)/s^2], [dim]; 0 without obstacle."""
+    velocity: Tensor = declare("dim, *faces", "m/s")
+    """Velocity. On a staggered grid entry i of component a is at the face between cells i - 1 and i along axis a; on a
+    collocated grid it is at the centre of cell i."""
+    smoke: Tensor = declare("*cells", "1")
+    """Smoke at the centre of each cell."""
+    force: Tensor = declare("dim", "m^(dim+1)/s^2")
+    """Force on the obstacle in the last step, divided by density; 0 without obstacle."""
 
 
 @dataclass(frozen=True)
@@ -120,27 +119,10 @@ class Smoke(OnGrid, Model):
         sides = self.boundaries[::2]
         return tuple([n + (side != "periodic") for n, side in zip(self.cells, sides, strict=True)])
 
-    def param_shapes(self) -> Mapping[str, Shape]:
-        return {
-            "viscosity": (),
-            "buoyancy": (self.dim,),
-            "boundary_velocity": (2 * self.dim, self.dim),
-            "boundary_smoke": (2 * self.dim,),
-            "smoke_rate": self.cells,
-            "obstacle": self.cells if self.has_obstacle else (0,),
-        }
-
-    def state_shapes(self) -> Mapping[str, Shape]:
-        return {"velocity": (self.dim, *self.faces), "smoke": self.cells, "force": (self.dim,)}
-
     @property
     def units(self) -> Mapping[str, str]:
         """Units of fields of the state that are not on the grid."""
         return {"force": f"m^{self.dim + 1}/s^2"}
-
-    def describe_grid(self) -> Grid:
-        fields = {"velocity": "m/s", "smoke": "", "smoke_rate": "1/s", "obstacle": "m"}
-        return Grid(cells=self.cells, spacing=self.spacing, offset=0.5, fields=fields)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         """Report the distance that the fluid moves in a step."""
@@ -150,8 +132,3 @@ class Smoke(OnGrid, Model):
             f"The fluid moves at up to {fastest:.3g}, or {cells:.3g} cells per step of {self.dt:.3g}. "
             "Take a smaller dt, or semi_lagrangian advection."
         )
-
-
-def check_params(params: Arrays) -> None:
-    """Raise UnphysicalValue for a negative viscosity, with which every flow blows up."""
-    require_not_negative("smoke", params, "viscosity")

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import tensor
-from simphys.scenefile.demands import demands_of
+from simphys.scenefile.model_sections import fill_record, scene_of
 from simphys.scenefile.section import EACH, Fields, Problem
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import SIDES, Side
 
 from . import outline, scene_checks
-from .model import Smoke
+from .model import Params, Smoke
 from .sections import (
     EmitterSection,
-    FluidSection,
     GridSection,
     ObstacleSection,
     SideFlowSection,
@@ -28,16 +27,15 @@ from .sections import (
 from .shapes import distance, fraction_inside
 
 
+@scene_of(Smoke, dim="grid.cells")
 class SmokeConfig(Config):
     """A scene of incompressible flow with smoke."""
 
     FILES = (("obstacle", "file"), ("state", EACH, "file"))
     SIZES = ((("grid", "cells"), 100), (("obstacle", "outline", "modes"), 100))
-    DEMANDS = demands_of(FluidSection, "viscosity")
 
     simulator: SmokeSimulator
     grid: GridSection
-    fluid: FluidSection = FluidSection()
     sides: dict[Side, SideFlowSection] = {}
     emitters: list[EmitterSection] = []
     obstacle: ObstacleSection | None = None
@@ -56,8 +54,7 @@ class SmokeConfig(Config):
             for each in self.emitters
         ]
         params = {
-            "viscosity": np.array(self.fluid.viscosity),
-            "buoyancy": np.array(self.fluid.buoyancy or zero),
+            **fill_record(self, Params),
             "boundary_velocity": np.array([side.velocity or zero for side in sides]),
             "boundary_smoke": np.array([side.smoke for side in sides]),
             "smoke_rate": np.sum(emitted, axis=0) if emitted else np.zeros(model.cells),

@@ -31,13 +31,12 @@ SLACK = 1e-9
 
 def find_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
     """Find all problems. A section that is itself invalid is absent; checks that need it are skipped."""
-    names = ("simulator", "grid", "fluid", "sides", "emitters", "obstacle", "state")
-    simulator, grid, fluid, sides, emitters, obstacle, state = map(sections.get, names)
+    names = ("simulator", "grid", "sides", "emitters", "obstacle", "state")
+    simulator, grid, sides, emitters, obstacle, state = map(sections.get, names)
     if grid is None:
         return
     wrong = list(_check_boundaries(grid, simulator))
     dim = len(grid.cells)
-    wrong += check_axes(("fluid", "buoyancy"), getattr(fluid, "buoyancy", None), dim)
     for place, emitter in enumerate(emitters or []):
         wrong += check_axes(("emitters", place, "centre"), emitter.centre, dim)
     if state is not None:

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from simphys.files.field_file import read_field
-from simphys.scenefile.section import Count, NonNegative, Positive, Section, Simulator
+from simphys.scenefile.section import Count, Positive, Section, Simulator
 from simphys.scenefile.shared import FieldFileSection, Side, fill_cells, kinds_of_sides, sum_bumps
 from simphys.simulator import Array
 
@@ -53,13 +53,6 @@ class GridSection(Section):
     def kinds(self) -> tuple[Kind, ...]:
         """Kind of each side."""
         return kinds_of_sides(self.boundaries, len(self.cells), "closed")
-
-
-class FluidSection(Section):
-    """The fluid: kinematic viscosity [m^2/s], and buoyancy [m/s^2], the acceleration per unit of smoke; default 0."""
-
-    viscosity: NonNegative = 0.0
-    buoyancy: Vector | None = None
 
 
 class SideFlowSection(Section):
@@ -166,7 +159,7 @@ class StateSection(Section):
     def compute_velocity(self, model: Smoke) -> Array:
         """Compute the initial velocity, [dim, *faces]."""
         if isinstance(self.velocity, FieldFileSection):
-            return read_field(self.velocity.file, [(model.dim, *model.faces)])
+            return fill_cells((model.dim, *model.faces), self.velocity)
         made = np.zeros((model.dim, *model.faces))
         for component in range(model.dim if self.velocity is not None else 0):
             at = own_index(model, component)

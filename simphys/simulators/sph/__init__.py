@@ -2,10 +2,10 @@
 
 from simphys.rollout.engine import engine_of
 
-from .model import SPH, Params, State, check_params
+from .model import SPH, Params, State
 from .stability import advise, step_limits
 from .step import step
 
 __all__ = ["SPH", "Params", "State", "step"]
 
-SPH.bind(step=step, engine=engine_of(step), check=check_params, advice=advise, step_limits=step_limits)
+SPH.bind(step=step, engine=engine_of(step), advice=advise, step_limits=step_limits)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
+from simphys.simulator import Array, Arrays, Bodies, Model, Record, declare
 from simphys.simulator.memo import cast
 from simphys.simulator.model_checks import (
     require_box,
@@ -19,7 +17,6 @@ from simphys.simulator.model_checks import (
     require_not_negative_fields,
     require_positive_fields,
 )
-from simphys.simulator.physical import require_not_negative, require_positive
 from simphys.simulator.space import InBox
 
 from .kernel import strength
@@ -30,30 +27,30 @@ from .stability import find_wall_distance
 class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
-    rest_density: Tensor
-    """Density without pressure [kg/m^3], []."""
-    sound_speed: Tensor
-    """Speed of sound [m/s], []: ten times the largest speed or more, so that the density changes by 1 %."""
-    viscosity: Tensor
-    """Dynamic viscosity [Pa s], []."""
-    slip_length: Tensor
-    """Distance [m] behind a wall at which the continued velocity vanishes, []; 0 where the fluid sticks to walls."""
-    gravity: Tensor
-    """Acceleration by gravity [m/s^2], [dim]."""
+    rest_density: Tensor = declare("", "kg/m^3", sign="positive", section="material.density", standard=1000.0)
+    """Density at rest, without pressure."""
+    sound_speed: Tensor = declare("", "m/s", sign="positive", section="material")
+    """Speed of sound: ten times the largest speed or more, so that the density changes by 1 %."""
+    viscosity: Tensor = declare("", "Pa s", sign="not_negative", section="material", standard=0.0)
+    """Dynamic viscosity."""
+    slip_length: Tensor = declare("", "m", sign="not_negative", section="material", standard=0.0)
+    """Distance behind a wall at which the continued velocity vanishes; 0 where the fluid sticks to walls."""
+    gravity: Tensor = declare("dim", "m/s^2", section="environment", standard=0.0)
+    """Acceleration by gravity."""
 
 
 @dataclass(frozen=True)
 class State(Record):
     """Motion of the particles: those of the fluid first, then those of walls, which are at rest."""
 
-    position: Tensor
-    """Position [m], [n, dim]; that of a particle that leaves a periodic box goes on outside of it."""
-    velocity: Tensor
-    """Velocity [m/s], [n, dim]."""
-    density: Tensor
-    """Density [kg/m^3], [n]; that of walls is not used."""
-    depth: Tensor
-    """Depth of the fluid at the gauges [m], [gauges]."""
+    position: Tensor = declare("particles, dim", "m")
+    """Position; that of a particle that leaves a periodic box goes on outside of it."""
+    velocity: Tensor = declare("particles, dim", "m/s")
+    """Velocity of each particle."""
+    density: Tensor = declare("particles", "kg/m^3")
+    """Density; that of walls is not used."""
+    depth: Tensor = declare("gauges", "m")
+    """Depth of the fluid at the gauges."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,6 @@ class SPH(InBox, Model):
     """Width [m] of the window of a gauge."""
     breadth: float = 1.0
     """Breadth [m] of the tank that depths are averaged over, in space; 1 in the plane."""
-    units: ClassVar[Mapping[str, str]] = {"density": "kg/m^3", "depth": "m"}
 
     Params, State = Params, State
 
@@ -147,21 +143,8 @@ class SPH(InBox, Model):
         area = self.gauge_width * self.breadth
         return cast(self, "gauges", np.array(self.gauges)), self.fluid, self.volume / area, 1 / self.gauge_width
 
-    def param_shapes(self) -> Mapping[str, Shape]:
-        return dict.fromkeys(Params.names(), ()) | {"gravity": (self.dim,)}
-
-    def state_shapes(self) -> Mapping[str, Shape]:
-        moving = dict.fromkeys(("position", "velocity"), (self.particles, self.dim))
-        return {**moving, "density": (self.particles,), "depth": (len(self.gauges),)}
-
     def describe_bodies(self, params: Arrays) -> Bodies:
         walls = np.arange(self.particles) >= self.fluid_count
         group = walls.astype(np.int32) if self.wall_count else None
         names = ("fluid", "wall")[: 1 + bool(self.wall_count)]
         return Bodies(pinned=walls, group=group, own=self.particles, names=names, box=self.box)
-
-
-def check_params(params: Arrays) -> None:
-    """Raise UnphysicalValue for a density or a sound speed that is not positive, a negative viscosity or slip."""
-    require_positive("sph", params, "rest_density", "sound_speed")
-    require_not_negative("sph", params, "viscosity", "slip_length")

@@ -10,14 +10,14 @@ import numpy as np
 from pydantic import Field
 
 from simphys.autograd.errors import InputError
-from simphys.scenefile.demands import demands_of
+from simphys.scenefile.model_sections import fill_record, scene_of
 from simphys.scenefile.section import Count, Fields, Key, NonNegative, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import Side
-from simphys.simulator import Array
+from simphys.simulator import Array, Arrays
 from simphys.simulator.neighbours import count_most, find_nearest, require_room
 
-from .model import SPH
+from .model import SPH, Params
 from .place import count_layers, fill_blocks, place_walls
 
 Vector = Annotated[list[float], Field(min_length=2, max_length=3)]
@@ -74,21 +74,6 @@ class BlockSection(Section):
     hydrostatic: bool = True
 
 
-class MaterialSection(Section):
-    """The fluid: density at rest [kg/m^3], sound speed [m/s], viscosity [Pa s], and slip length at walls [m]."""
-
-    density: Positive = 1000.0
-    sound_speed: Positive
-    viscosity: NonNegative = 0.0
-    slip_length: NonNegative = 0.0
-
-
-class EnvironmentSection(Section):
-    """Gravity [m/s^2], a vector; by default there is none."""
-
-    gravity: Vector | None = None
-
-
 class GaugesSection(Section):
     """Gauges of the fluid's depth at places [m] along the first axis, each the mean over a window of a width [m]."""
 
@@ -96,23 +81,16 @@ class GaugesSection(Section):
     width: Positive
 
 
+@scene_of(SPH, dim="tank.size")
 class SPHConfig(Config):
     """A scene of smoothed particle hydrodynamics."""
 
     SIZES = ((("tank", "size"), 2000),)
-    DEMANDS = demands_of(MaterialSection, "sound_speed", "viscosity", "slip_length", rest_density="density")
 
     simulator: SPHSimulator
     tank: TankSection
     blocks: Annotated[list[BlockSection], Field(min_length=1)]
-    material: MaterialSection
-    environment: EnvironmentSection = EnvironmentSection()
     gauges: GaugesSection | None = None
-
-    @property
-    def gravity(self) -> Array:
-        """Gravity [m/s^2], [dim]."""
-        return np.array(self.environment.gravity or [0.0] * len(self.tank.size))
 
     @property
     def breadth(self) -> float:
@@ -121,13 +99,10 @@ class SPHConfig(Config):
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        names = ("tank", "simulator", "blocks", "environment")
-        tank, simulator, blocks, environment = map(sections.get, names)
+        tank, simulator, blocks = map(sections.get, ("tank", "simulator", "blocks"))
         if tank is None or simulator is None:
             return
         yield from _check_tank(tank, simulator)
-        gravity = getattr(environment, "gravity", None)
-        yield from _check_components(("environment", "gravity"), gravity, len(tank.size))
         for number, block in enumerate(blocks or ()):
             yield from _check_block(block, ("blocks", number), tank, simulator)
 
@@ -138,33 +113,26 @@ class SPHConfig(Config):
         return fill_blocks(self.blocks, chosen.spacing), place_walls(tank.size, tank.walls, chosen.spacing, layers)
 
     def build_fields(self) -> Fields:
-        material = self.material
+        params = fill_record(self, Params)
         blocks, walls = self.place_particles()
         position = np.concatenate([*blocks, walls])
-        velocity, density = np.zeros_like(position), np.full(len(position), material.density)
+        velocity, density = np.zeros_like(position), np.full(len(position), params["rest_density"])
         begin = 0
         for block, places in zip(self.blocks, blocks, strict=True):
             rows = slice(begin, begin + len(places))
             begin = rows.stop
             velocity[rows] = 0.0 if block.velocity is None else block.velocity
             if block.hydrostatic:
-                density[rows] *= self._compress(places, block)
-        params = {
-            "rest_density": np.array(material.density),
-            "sound_speed": np.array(material.sound_speed),
-            "viscosity": np.array(material.viscosity),
-            "slip_length": np.array(material.slip_length),
-            "gravity": self.gravity,
-        }
+                density[rows] *= self._compress(places, block, params)
         depth = self._measure_depth(position[:begin])
         state = {"position": position, "velocity": velocity, "density": density, "depth": depth}
         return Fields(params=params, state=state, nodes=len(position))
 
-    def _compress(self, places: Array, block: BlockSection) -> Array:
+    def _compress(self, places: Array, block: BlockSection, params: Arrays) -> Array:
         """Density of a block at rest under gravity, over that without pressure; gravity points from its surface."""
-        surface = np.where(self.gravity < 0, block.high, block.low)
-        head, n = (places - surface) @ self.gravity, self.simulator.exponent
-        return np.asarray((1 + n * head / self.material.sound_speed**2) ** (1 / n))
+        gravity = params["gravity"]
+        head, n = (places - np.where(gravity < 0, block.high, block.low)) @ gravity, self.simulator.exponent
+        return np.asarray((1 + n * head / params["sound_speed"] ** 2) ** (1 / n))
 
     def _measure_depth(self, fluid: Array) -> Array:
         """Measure the depth at the gauges."""

@@ -7,7 +7,7 @@ from simphys.rollout.engine import engine_of
 from simphys.simulator import Array, Arrays, Engine
 
 from .fused.engine import WaveEngine
-from .model import Params, State, Wave, check_params
+from .model import Params, State, Wave
 from .step import step
 
 __all__ = ["Params", "State", "Wave", "step"]
@@ -21,4 +21,4 @@ def _make_engine(model: Wave, params: Arrays, control: Array | None, **options: 
     return made(model, params, control, **options)
 
 
-Wave.bind(step=step, engine=_make_engine, check=check_params)
+Wave.bind(step=step, engine=_make_engine)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -13,9 +12,8 @@ import numpy as np
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.numerics.stencil import ORDERS, second_difference
-from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape, StepLimit, Waves
+from simphys.simulator import Array, Arrays, Grid, Model, Record, Shape, StepLimit, Waves, declare
 from simphys.simulator.model_checks import require_choices, require_counts, require_grid, require_layers, require_sides
-from simphys.simulator.physical import require_positive
 from simphys.simulator.space import OnGrid
 from simphys.simulator.waves import differences_of_second
 from simphys.substep import Weights
@@ -31,30 +29,30 @@ SOURCES = ("point", "plane_x", "plane_y", "plane_z")
 class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
-    speed: Tensor
-    """Wave speed in each cell, positive [m/s], [*cells]."""
-    source_velocity: Tensor
-    """Velocity of each source [m/s], [S, dim]."""
-    receiver_position: Tensor
-    """Position of each receiver [m], [R, dim]."""
+    speed: Tensor = declare("*cells", "m/s", sign="positive", section="medium")
+    """Wave speed in each cell."""
+    source_velocity: Tensor = declare("sources, dim", "m/s")
+    """Velocity of each source."""
+    receiver_position: Tensor = declare("receivers, dim", "m")
+    """Position of each receiver."""
 
 
 @dataclass(frozen=True)
 class State(Record):
     """The field at the current and the previous step, and the memory variables of the absorbing layers."""
 
-    height: Tensor
-    """The field u, such as a height or a pressure [any unit], [*cells]."""
-    previous: Tensor
-    """The field one time step earlier, [*cells]."""
-    slope_memory: Tensor
-    """psi of the absorbing layers: convolved first derivatives, [model.layer_cells]; see `model.slabs`."""
-    curvature_memory: Tensor
-    """zeta of the absorbing layers: convolved second derivatives, [model.layer_cells]."""
-    source_position: Tensor
-    """Position of each source [m], [S, dim]; a plane source uses only the component along its normal."""
-    received: Tensor
-    """Value of `height` at each receiver, [R]."""
+    height: Tensor = declare("*cells", "any unit")
+    """The field u, such as a height or a pressure."""
+    previous: Tensor = declare("*cells", "any unit")
+    """The field one time step earlier."""
+    slope_memory: Tensor = declare("layer_cells", "any unit")
+    """psi of the absorbing layers: convolved first derivatives; see `model.slabs`."""
+    curvature_memory: Tensor = declare("layer_cells", "any unit")
+    """zeta of the absorbing layers: convolved second derivatives."""
+    source_position: Tensor = declare("sources, dim", "m")
+    """Position of each source; a plane source uses only the component along its normal."""
+    received: Tensor = declare("receivers", "any unit")
+    """Value of `height` at each receiver."""
 
 
 @dataclass(frozen=True)
@@ -175,20 +173,6 @@ class Wave(OnGrid, Model):
         bits = [0 if kind == "point" else every - (1 << SOURCES.index(kind) - 1) for kind in self.sources]
         return np.array(bits, np.int32)
 
-    def param_shapes(self) -> Mapping[str, Shape]:
-        sources = (len(self.sources), self.dim)
-        return {"speed": self.cells, "source_velocity": sources, "receiver_position": (self.receivers, self.dim)}
-
-    def state_shapes(self) -> Mapping[str, Shape]:
-        return {
-            "height": self.cells,
-            "previous": self.cells,
-            "slope_memory": (self.layer_cells,),
-            "curvature_memory": (self.layer_cells,),
-            "source_position": (len(self.sources), self.dim),
-            "received": (self.receivers,),
-        }
-
     def control_shape(self) -> Shape | None:
         return (len(self.sources),) if self.sources else None
 
@@ -213,8 +197,3 @@ class Wave(OnGrid, Model):
     def step_limits(self, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
         fastest = float(params["speed"].max())
         return (StepLimit(self.largest_dt(fastest), f"the largest speed, {fastest:.4g}", "take larger cells"),)
-
-
-def check_params(params: Arrays) -> None:
-    """Raise UnphysicalValue unless every wave speed is positive: the adjoint divides by its square."""
-    require_positive("Wave", params, "speed")

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from simphys.files.field_file import read_field
-from simphys.scenefile.demands import demands_of
+from simphys.scenefile.model_sections import fill_record, scene_of
 from simphys.scenefile.section import EACH, Count, Fields, Index, Key, Positive, Problem, Section, Simulator, Words
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import (
+    FieldFileSection,
     Side,
     check_axes,
-    check_file,
+    check_cells,
     check_periodic,
     check_side,
+    fill_cells,
     kinds_of_sides,
     sum_bumps,
 )
@@ -36,7 +36,7 @@ from simphys.scenefile.survey import (
 )
 from simphys.simulator import Array
 
-from .model import Wave
+from .model import Params, Wave
 from .receive import receive
 
 Kind = Literal["zero", "free", "periodic", "absorbing"]
@@ -77,29 +77,10 @@ class GridSection(Section):
 
     def fill(self, given: float | list[BumpSection] | FieldFileSection) -> Array:
         """Compute the field given by a number, bumps or a file, [*cells]."""
-        shape = tuple(self.cells)
-        if isinstance(given, FieldFileSection):
-            return read_field(given.file, [shape], greys=given.greys)
         if not isinstance(given, list):
-            return np.full(shape, float(given))
-        places = np.meshgrid(*[self.spacing * np.arange(n) for n in shape], indexing="ij", sparse=True)
+            return fill_cells(self.cells, given)
+        places = np.meshgrid(*[self.spacing * np.arange(n) for n in self.cells], indexing="ij", sparse=True)
         return sum_bumps(places, [(bump.centre, bump.width, bump.amplitude) for bump in given])
-
-
-class FieldFileSection(Section):
-    """A file with a number for each cell: .npy, text, or a .png picture.
-
-    greys [unit of the field]: the values of black and white.
-    """
-
-    file: str
-    greys: Annotated[list[float], Field(min_length=2, max_length=2)] = [0.0, 1.0]
-
-
-class MediumSection(Section):
-    """The medium: the wave speed [m/s], one number or a file."""
-
-    speed: Positive | FieldFileSection
 
 
 class BumpSection(Section):
@@ -137,24 +118,23 @@ class SourceSection(Section):
     shot: Index = 0
 
 
+@scene_of(Wave, cells="grid.cells")
 class WaveConfig(Config):
     """A scene of waves."""
 
-    FILES = (("medium", EACH, "file"), ("state", EACH, "file"))
+    FILES = (("state", EACH, "file"),)
     SIZES = ((("grid", "cells"), 50), (("receivers", "lines", EACH, "count"), 100))
-    DEMANDS = demands_of(MediumSection, "speed")
 
     simulator: WaveSimulator
     grid: GridSection
-    medium: MediumSection
     state: StateSection = StateSection()
     sources: list[SourceSection] = []
     receivers: ReceiversSection = ReceiversSection()
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        names = ("simulator", "grid", "medium", "state", "sources", "receivers")
-        simulator, grid, medium, state, sources, receivers = map(sections.get, names)
+        names = ("simulator", "grid", "state", "sources", "receivers")
+        simulator, grid, state, sources, receivers = map(sections.get, names)
         if sources is not None:
             yield from check_control(sources, sections)
             yield from _check_shots(sources)
@@ -165,15 +145,8 @@ class WaveConfig(Config):
             yield from _check_source(("sources", place), source, grid)
         for key, position in receiver_keys(receivers or ReceiversSection()):
             yield from check_place(key, position, _bounds(grid), "a receiver")
-        speed = getattr(medium, "speed", None)
-        if isinstance(speed, FieldFileSection):
-            picture = speed.file.endswith(".png")
-            remedy = "Set `greys` to the speeds of black and white." if picture else "Correct the file."
-            key, wanted = ("medium", "speed", "file"), "speeds must be above 0"
-            yield from check_file(key, partial(grid.fill, speed), positive=wanted, remedy=remedy)
         for name, given in state or ():
-            if isinstance(given, FieldFileSection):
-                yield from check_file(("state", name, "file"), partial(grid.fill, given))
+            yield from check_cells(("state", name), grid.cells, given)
             for place, bump in enumerate(given if isinstance(given, list) else []):
                 yield from check_axes(("state", name, place, "centre"), bump.centre, len(grid.cells))
 
@@ -186,7 +159,7 @@ class WaveConfig(Config):
         positions = receiver_position(self.receivers, dim)
         layer_cells = self._make_model(dt=1.0).layer_cells  # [time] may be what is invalid
         params = {
-            "speed": grid.fill(self.medium.speed),
+            **fill_record(self, Params),
             "source_velocity": velocity if velocity.any() else np.zeros(position.shape[-2:]),
             "receiver_position": positions,
         }
@@ -214,7 +187,7 @@ class WaveConfig(Config):
             order=self.simulator.order,
             boundaries=grid.kinds,
             layer=grid.layer,
-            layer_speed=(grid.layer_speed or float(grid.fill(self.medium.speed).max())) if absorbing else 0.0,
+            layer_speed=(grid.layer_speed or float(fill_record(self, Params)["speed"].max())) if absorbing else 0.0,
             layer_frequency=(grid.layer_frequency or 0.0) if absorbing else 0.0,
             sources=tuple([source.kind for source in self.sources if source.shot == 0]),
             receivers=len(receiver_position(self.receivers, len(grid.cells))),

@@ -10,7 +10,6 @@ from simphys.autograd.errors import UnphysicalValue
 from simphys.rollout import Mode, rollout
 from simphys.rollout.trajectory import BlowUp
 from simphys.simulators.billiards import Billiards, Params, State
-from simphys.simulators.billiards.model import check_params
 
 from ...helpers.rounding import assert_equal_but_for_rounding
 from .tables import busy, leaf, move, table
@@ -115,12 +114,3 @@ def _zigzag(way: float) -> float:
 def test_advice_for_another_blow_up() -> None:
     model, params, state = busy()
     assert "have an end" in model.advice(params.arrays(), state.arrays())
-
-
-@pytest.mark.parametrize(("name", "value"), [("radius", -0.01), ("radius", np.nan), ("mass", 0.0)])
-def test_impossible_balls_are_refused_and_a_search_survives_them(name: str, value: float) -> None:
-    good = {"radius": np.full(2, 0.03), "mass": np.ones(2)}
-    check_params(good)
-    with pytest.raises(InputError, match=f"billiards: {name}: positive and finite") as caught:
-        check_params({**good, name: np.array([0.03, value])})
-    assert isinstance(caught.value, ArithmeticError)

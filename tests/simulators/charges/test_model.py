@@ -65,5 +65,5 @@ def test_advice_for_bodies_without_charge() -> None:
 @pytest.mark.parametrize("mass", [0.0, -1.0, float("inf")])
 def test_a_mass_that_no_body_has_is_reported_and_a_search_goes_on(mass: float, mode: Mode) -> None:
     model, params, state = system(2)
-    with pytest.raises(UnphysicalValue, match=rf"charges: mass: positive and finite; found mass\[0\] = {mass:g}"):
+    with pytest.raises(UnphysicalValue, match=rf"Charges: mass: positive and finite; found mass\[0\] = {mass:g}"):
         rollout(model, params.replace(mass=mass), state, steps=1, mode=mode)

@@ -11,7 +11,6 @@ from simphys.autograd import tensor
 from simphys.autograd.errors import InputError, UnphysicalValue
 from simphys.rollout import rollout
 from simphys.simulators.molecular import Molecular
-from simphys.simulators.molecular.model import check_params
 
 from .systems import system
 
@@ -48,25 +47,6 @@ def test_bonds_and_angles_may_be_lists() -> None:
         np.testing.assert_array_equal(getattr(listed, name), getattr(arrays, name))
     assert listed.param_shapes() == arrays.param_shapes()
     assert make(bonds=[], angles=[]).param_shapes() == make().param_shapes()
-
-
-@pytest.mark.parametrize("value", [-0.5, np.nan, np.inf])
-@pytest.mark.parametrize(
-    ("name", "constraint"),
-    [
-        *(("mass", "positive and finite"), ("sigma", "positive and finite")),
-        *((name, "0 or more, and finite") for name in ("epsilon", "steepness", "friction", "temperature")),
-        *((name, "0 or more, and finite") for name in ("bond_stiffness", "rest_length", "angle_stiffness")),
-    ],
-)
-def test_numbers_that_no_atom_has_are_refused_and_a_search_survives_them(
-    name: str, constraint: str, value: float
-) -> None:
-    params = system(linked=True).params
-    good = params.arrays()
-    check_params(good)
-    with pytest.raises(UnphysicalValue, match=rf"molecular: {name}: {constraint}; found {name}.* = {value:g}"):
-        check_params({**good, name: np.full_like(good[name], value)})
 
 
 @pytest.mark.parametrize("mode", ["fused", "nested"])

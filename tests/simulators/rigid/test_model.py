@@ -117,7 +117,6 @@ def test_a_body_without_mass_or_inertia_is_refused(name: str) -> None:
     ("name", "value", "message"),
     [
         ("mass", -1.0, "positive"),
-        ("joint_transition_rate", 0.0, "positive"),
         ("friction", -0.1, "not negative; found -0.1"),
         ("friction", np.nan, "not negative"),
         ("restitution", -0.1, "between 0 and 1; found -0.1"),
@@ -126,7 +125,6 @@ def test_a_body_without_mass_or_inertia_is_refused(name: str) -> None:
 )
 def test_values_that_no_body_has_are_refused_and_a_search_survives_them(name: str, value: float, message: str) -> None:
     good = {"mass": np.ones(2), "inertia": np.ones((2, 1)), "friction": np.array([0, 2.0]), "restitution": np.arange(2)}
-    good["joint_transition_rate"] = np.ones(2)
     check_params(good)
     with pytest.raises(InputError, match=f"rigid: {name}: {message}") as caught:
         check_params({**good, name: np.array([0.5, value])})

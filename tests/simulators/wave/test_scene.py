@@ -179,7 +179,7 @@ def test_speeds_from_a_file_are_positive(tmp_path: Path) -> None:
     np.save(tmp_path / "speed.npy", speed)
     with pytest.raises(ConfigError) as caught:
         from_dict(pond(medium={"speed": {"file": str(tmp_path / "speed.npy")}}))
-    message = "scene: medium.speed.file: speeds must be above 0; found 0 in cell [3, 7] of"
+    message = "scene: medium.speed.file: must be above 0; found 0 in cell [3, 7] of"
     assert str(caught.value).startswith(message)
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.errors import UnphysicalValue
-from simphys.simulator import Array, Arrays, Model, Record, Shape
+from simphys.simulator import Array, Arrays, Model, Record, Shape, declare
+from simphys.simulator.declare import make_empty
 from simphys.simulator.model_checks import require_counts
-from simphys.simulator.physical import require_positive
 
 from ..integrators import advice, require_integrator
 from .markers import ChainMarkers
@@ -28,27 +27,26 @@ LIKE_LENGTH: Any = None
 class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
-    length: Tensor
-    """Length of each link, from joint to joint [m], [n]."""
-    mass: Tensor
-    """Mass of each link [kg], [n]; by default a point mass at its end."""
-    damping: Tensor
-    """Damping of each joint: torque per rate of rotation [N m s/rad], [n]."""
-    gravity: Tensor
-    """Gravitational acceleration [m/s^2], []."""
-    tilt: Tensor
-    """Angle at which a link hangs at rest, which is the direction of gravity [rad], []."""
-    centre: Tensor = LIKE_LENGTH
-    """Centre of mass of each link, in parts of its length from its upper joint [1], [n]; 1, its end, by default."""
-    inertia: Tensor = LIKE_LENGTH
-    """Moment of inertia of each link about its centre of mass [kg m^2], [n]; 0 by default."""
-    dry_friction: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Dry (Coulomb) friction of each joint: torque against its rotation [N m], [n]; [0] without friction, like the next
-    two."""
-    transition_rate: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Rate w within some which dry friction changes its sign, as (2/pi) atan(rate / w) [rad/s], [n]."""
-    drag: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Drag of the air on each link: torque per squared rate of the link, against it [N m s^2/rad^2], [n]."""
+    length: Tensor = declare("links", "m", sign="positive")
+    """Length of each link, from joint to joint."""
+    mass: Tensor = declare("links", "kg", sign="positive")
+    """Mass of each link; by default a point mass at its end."""
+    damping: Tensor = declare("links", "N m s/rad")
+    """Damping of each joint: torque per rate of rotation."""
+    gravity: Tensor = declare("", "m/s^2")
+    """Gravitational acceleration."""
+    tilt: Tensor = declare("", "rad")
+    """Angle at which a link hangs at rest, which is the direction of gravity."""
+    centre: Tensor = declare("links", "1", default_factory=lambda: LIKE_LENGTH)
+    """Centre of mass of each link, in parts of its length from its upper joint; 1, its end, by default."""
+    inertia: Tensor = declare("links", "kg m^2", sign="not_negative", default_factory=lambda: LIKE_LENGTH)
+    """Moment of inertia of each link about its centre of mass; 0 by default."""
+    dry_friction: Tensor = declare("links", "N m", only_if="friction", default_factory=make_empty)
+    """Dry (Coulomb) friction of each joint: torque against its rotation."""
+    transition_rate: Tensor = declare("links", "rad/s", sign="positive", only_if="friction", default_factory=make_empty)
+    """Rate w within some which dry friction changes its sign, as (2/pi) atan(rate / w)."""
+    drag: Tensor = declare("links", "N m s^2/rad^2", only_if="friction", default_factory=make_empty)
+    """Drag of the air on each link: torque per squared rate of the link, against it."""
 
     def __post_init__(self) -> None:
         for name, value in DEFAULTS.items():
@@ -60,10 +58,10 @@ class Params(Record):
 class State(Record):
     """Angles and angular velocities of the links."""
 
-    angle: Tensor
-    """Angle of each link [rad], [n]: absolute, from a common direction (down if tilt is 0), including full turns."""
-    rate: Tensor
-    """Angular velocity of each link, d angle / dt [rad/s], [n]."""
+    angle: Tensor = declare("links", "rad")
+    """Angle of each link: absolute, from a common direction (down if tilt is 0), including full turns."""
+    rate: Tensor = declare("links", "rad/s")
+    """Angular velocity of each link, d angle / dt."""
 
 
 @dataclass(frozen=True)
@@ -90,24 +88,10 @@ class Chain(Model):
     """
 
     Params, State = Params, State
-    units: ClassVar[Mapping[str, str]] = {"angle": "rad", "rate": "rad/s"}
-    """Units of the state's components, for recordings and pictures."""
 
     def __post_init__(self) -> None:
         require_counts(self, links=1)
         require_integrator("Chain.integrator", self.integrator)
-
-    def param_shapes(self) -> Mapping[str, Shape]:
-        n = self.links
-        return {
-            **dict.fromkeys(("length", "mass", "damping"), (n,)),
-            **dict.fromkeys(("gravity", "tilt"), ()),
-            **dict.fromkeys(("centre", "inertia"), (n,)),
-            **dict.fromkeys(("dry_friction", "transition_rate", "drag"), (n if self.friction else 0,)),
-        }
-
-    def state_shapes(self) -> Mapping[str, Shape]:
-        return {"angle": (self.links,), "rate": (self.links,)}
 
     def control_shape(self) -> Shape | None:
         return (2,) if self.moving_pivot else (self.links,)
@@ -136,12 +120,7 @@ def own_inertia(params: Arrays) -> Array:
 
 
 def check_params(params: Arrays) -> None:
-    """Raise UnphysicalValue unless lengths, masses and transition rates are positive, and links have inertia."""
-    require_positive("pendulum", params, "length", "mass", "transition_rate")
-    if not (params["inertia"] >= 0).all():
-        remedy = "Give 0 for a point mass; give an unknown the lower bound 0."
-        found = f"{params['inertia'].min():g}"
-        raise UnphysicalValue("pendulum: inertia", "0 or more about the centre of mass", found, remedy)
+    """Raise UnphysicalValue unless links have an inertia about their joints."""
     if not (own_inertia(params) > 0).all():
         remedy = "Move the centre of mass away from the joint, or give the link an inertia."
         found = "a centre of mass in the joint and an inertia of 0"

@@ -2,10 +2,9 @@
 
 from simphys.rollout.engine import engine_of
 
-from ..integrators import check_params
 from .model import Params, Spherical, State, check_state
 from .step import step
 
 __all__ = ["Params", "Spherical", "State", "step"]
 
-Spherical.bind(step=step, engine=engine_of(step), check=check_params, check_state=check_state)
+Spherical.bind(step=step, engine=engine_of(step), check_state=check_state)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import UnphysicalValue
-from simphys.simulator import Arrays, Model, Record, Shape
+from simphys.simulator import Arrays, Model, Record, Shape, declare
 
 from ..integrators import advice, require_integrator
 from .markers import SphericalMarkers
@@ -20,24 +18,24 @@ from .markers import SphericalMarkers
 class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
-    length: Tensor
-    """Distance from the support to the mass [m], []."""
-    mass: Tensor
-    """Point mass [kg], []."""
-    damping: Tensor
-    """Damping of the joint: torque per angular velocity [N m s/rad], []."""
-    gravity: Tensor
-    """Gravitational acceleration [m/s^2], [3]."""
+    length: Tensor = declare("", "m", sign="positive")
+    """Distance from the support to the mass."""
+    mass: Tensor = declare("", "kg", sign="positive")
+    """Point mass."""
+    damping: Tensor = declare("", "N m s/rad")
+    """Damping of the joint: torque per angular velocity."""
+    gravity: Tensor = declare("3", "m/s^2")
+    """Gravitational acceleration."""
 
 
 @dataclass(frozen=True)
 class State(Record):
     """Direction and angular velocity of the link. Unlike angles, these have no singularities at the poles."""
 
-    direction: Tensor
-    """Unit vector from the support to the mass, [3]; other lengths are rejected, see `check_state`."""
-    rate: Tensor
-    """Angular velocity, perpendicular to the direction [rad/s], [3]."""
+    direction: Tensor = declare("3", "1")
+    """Unit vector from the support to the mass; other lengths are rejected, see `check_state`."""
+    rate: Tensor = declare("3", "rad/s")
+    """Angular velocity, perpendicular to the direction."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +54,9 @@ class Spherical(Model):
     damping and torque its energy error stays bounded."""
 
     Params, State = Params, State
-    units: ClassVar[Mapping[str, str]] = {"direction": "", "rate": "rad/s"}
-    """Units of the state's components, for recordings and pictures."""
 
     def __post_init__(self) -> None:
         require_integrator("Spherical.integrator", self.integrator)
-
-    def param_shapes(self) -> Mapping[str, Shape]:
-        return {"length": (), "mass": (), "damping": (), "gravity": (3,)}
-
-    def state_shapes(self) -> Mapping[str, Shape]:
-        return {"direction": (3,), "rate": (3,)}
 
     def control_shape(self) -> Shape | None:
         return (3,)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Arrays, Grid, Model, Record, Shape
+from simphys.simulator import Model, Record, declare
 from simphys.simulator.model_checks import require_grid
-from simphys.simulator.physical import require_positive
 from simphys.simulator.space import OnGrid
 
 BOUNDARIES = ("closed", "periodic")
@@ -22,22 +20,22 @@ STAGES = (1 / 3, 1 / 2, 1.0)
 class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
-    depth: Tensor
-    """Depth of the bottom below the rest level in each cell, positive [m], [*cells]."""
-    gravity: Tensor
-    """Gravitational acceleration, positive [m/s^2], []."""
-    friction: Tensor
-    """Dimensionless coefficient c_f of the quadratic bottom friction, []."""
+    depth: Tensor = declare("*cells", "m", sign="positive", section="medium")
+    """Depth of the bottom below the rest level in each cell."""
+    gravity: Tensor = declare("", "m/s^2", sign="positive", section="medium", standard=9.81)
+    """Gravitational acceleration."""
+    friction: Tensor = declare("", "1", section="medium")
+    """Dimensionless coefficient c_f of the quadratic bottom friction."""
 
 
 @dataclass(frozen=True)
 class State(Record):
     """The elevation of the surface, and the velocity, which does not vary with depth."""
 
-    elevation: Tensor
-    """Height of the surface above the rest level [m], [*cells]."""
-    velocity: Tensor
-    """Velocity [m/s], [dim, *cells]. Entry i of component a is at the face between cells i - 1 and i along axis a.
+    elevation: Tensor = declare("*cells", "m")
+    """Height of the surface above the rest level."""
+    velocity: Tensor = declare("dim, *cells", "m/s")
+    """Velocity. Entry i of component a is at the face between cells i - 1 and i along axis a.
     Face 0 is between the last cell and the first; along a closed axis it is the wall, and its entries count as 0."""
 
 
@@ -71,18 +69,3 @@ class ShallowWater(OnGrid, Model):
     def closed(self) -> tuple[bool, ...]:
         """True for each axis that ends in walls."""
         return tuple([boundary == "closed" for boundary in self.boundaries])
-
-    def param_shapes(self) -> Mapping[str, Shape]:
-        return {"depth": self.cells, "gravity": (), "friction": ()}
-
-    def state_shapes(self) -> Mapping[str, Shape]:
-        return {"elevation": self.cells, "velocity": (self.dim, *self.cells)}
-
-    def describe_grid(self) -> Grid:
-        fields = {"elevation": "m", "velocity": "m/s", "depth": "m"}
-        return Grid(cells=self.cells, spacing=self.spacing, offset=0.5, fields=fields)
-
-
-def check_params(params: Arrays) -> None:
-    """Raise UnphysicalValue unless depths and gravity are positive: the speed of waves is the root of their product."""
-    require_positive("ShallowWater", params, "depth", "gravity")

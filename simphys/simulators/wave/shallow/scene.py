@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.demands import demands_of
+from simphys.scenefile.model_sections import fill_record, scene_of
 from simphys.scenefile.section import EACH, Count, Fields, NonNegative, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import FieldFileSection, check_axes, check_cells, check_file, fill_cells, sum_bumps
+from simphys.scenefile.shared import FieldFileSection, check_axes, check_cells, fill_cells, sum_bumps
 
 from . import stability
-from .model import ShallowWater
+from .model import Params, ShallowWater
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=2)]
 Kind = Literal["closed", "periodic"]
@@ -63,12 +62,12 @@ class StateSection(Section):
     elevation: list[BumpSection] | FieldFileSection = []
 
 
+@scene_of(ShallowWater, cells="grid.cells")
 class ShallowConfig(Config):
     """A scene of shallow water."""
 
     FILES = (("medium", EACH, "file"), ("state", EACH, "file"))
     SIZES = ((("grid", "cells"), 50),)
-    DEMANDS = demands_of(MediumSection, "depth", "gravity", "friction")
 
     simulator: ShallowSimulator
     grid: GridSection
@@ -77,34 +76,25 @@ class ShallowConfig(Config):
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        grid, medium, state = map(sections.get, ("grid", "medium", "state"))
+        grid, state = map(sections.get, ("grid", "state"))
         if grid is None:
             return
         cells, dim = grid.cells, len(grid.cells)
         yield from check_axes(("grid", "boundaries"), grid.boundaries, dim)
-        depth, elevation = getattr(medium, "depth", None), getattr(state, "elevation", None)
-        if isinstance(depth, FieldFileSection):
-            remedy = "Deepen the bottom there: the equations do not cover dry cells."
-            key, wanted = ("medium", "depth", "file"), "must hold positive depths"
-            yield from check_file(key, partial(fill_cells, cells, depth), positive=wanted, remedy=remedy)
+        elevation = getattr(state, "elevation", None)
         yield from check_cells(("state", "elevation"), cells, elevation)
         for place, bump in enumerate(elevation if isinstance(elevation, list) else []):
             yield from check_axes(("state", "elevation", place, "centre"), bump.centre, dim)
 
     def build_fields(self) -> Fields:
-        grid, medium, elevation = self.grid, self.medium, self.state.elevation
-        params = {
-            "depth": fill_cells(grid.cells, medium.depth),
-            "gravity": np.array(medium.gravity),
-            "friction": np.array(medium.friction),
-        }
+        grid, elevation = self.grid, self.state.elevation
         if isinstance(elevation, list):
             places = np.meshgrid(*[grid.spacing * (np.arange(n) + 0.5) for n in grid.cells], indexing="ij")
             height = sum_bumps(places, [(bump.centre, bump.radius, bump.height) for bump in elevation])
         else:
             height = fill_cells(grid.cells, elevation)
         start = {"elevation": height, "velocity": np.zeros((len(grid.cells), *grid.cells))}
-        return Fields(params=params, state=start)
+        return Fields(params=fill_record(self, Params), state=start)
 
     def build_model(self) -> ShallowWater:
         grid, given = self.grid, self.grid.boundaries

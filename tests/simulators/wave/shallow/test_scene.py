@@ -86,7 +86,7 @@ def test_inconsistent_sections_are_reported_with_their_place(changed: dict[str, 
 
 def test_a_depth_above_the_water_is_reported(tmp_path: Path) -> None:
     np.save(tmp_path / "depth.npy", np.array([[1.0, 1.0], [1.0, -0.2], [1.0, 1.0]]))
-    with pytest.raises(ConfigError, match=r"must hold positive depths; found -0.2 in cell \[1, 1\]"):
+    with pytest.raises(ConfigError, match=r"must be above 0; found -0.2 in cell \[1, 1\]"):
         from_dict(sections(medium={"depth": {"file": str(tmp_path / "depth.npy")}}))
 
 
