@@ -10,6 +10,7 @@ import pytest
 from simphys.autograd import runtime, tensor
 from simphys.autograd.kernels.counters import Counters
 from simphys.rollout import rollout
+from simphys.simulators.smoke import Params, Smoke, State
 
 from ..helpers.contract import Case
 from ..simulators.test_contract import CONTRACTS
@@ -22,6 +23,8 @@ SLOW = {"rigid"}
 """Systems whose kernels take minutes to compile for a device; they are of the same engine."""
 LAUNCHES = 1.0
 """Largest number of launches in a step, of a rollout and of its adjoint."""
+LAUNCHES_OF_SMOKE = 50
+"""Likewise of smoke, whose velocity has a grid for each component."""
 
 
 def systems() -> Any:
@@ -73,6 +76,31 @@ def test_what_travels_in_a_step_is_the_control(case: Case) -> None:
     assert more_backward.bytes_up <= longer_control - control
     assert more_backward.bytes_down <= longer_control - control
     assert max(more.launches, more_backward.launches) <= LAUNCHES * 4
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("options", [{"advection": "semi_lagrangian", "grid": "collocated"}, {}])
+def test_smoke_in_a_periodic_flow_stays_on_the_device(options: dict[str, Any]) -> None:
+    """Its transport and its sweeps are operations with kernels of their own, which are several in a step."""
+    if not runtime.settings().on_gpu:
+        pytest.skip("nothing travels on the processor: SIMPHYS_TEST_ARCH=vulkan runs it")
+    model = Smoke((12, 10), 1.0, 0.5, projection="jacobi", **options)
+    params = Params(**{name: tensor(np.zeros(shape)) for name, shape in model.param_shapes().items()})
+
+    def count(steps: int) -> tuple[Counters, Counters]:
+        random = np.random.default_rng(0)
+        fields = {n: tensor(random.normal(size=s), requires_grad=True) for n, s in model.state_shapes().items()}
+        before = counters.now()
+        final = rollout(model, params, State(**fields), steps=steps, keep="final").final
+        after = counters.now()
+        (final.smoke * final.smoke).sum().backward()
+        return after - before, counters.now() - after
+
+    count(4)  # compiles, and fills the pool
+    for few, many in zip(count(4), count(8), strict=True):
+        more = many - few
+        assert (more.bytes_up, more.bytes_down) == (0, 0)
+        assert 0 < more.launches <= LAUNCHES_OF_SMOKE * 4
 
 
 def test_nothing_is_counted_on_the_processor() -> None:

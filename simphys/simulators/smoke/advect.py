@@ -27,8 +27,8 @@ ARRAYS = 20
 def advect_velocity(model: Smoke, velocity: Entries, boundary_velocity: Entries, out: Out) -> Launch:
     """Advect a velocity [dim, *faces] [m/s] by itself, with boundary_velocity [2 dim, dim]."""
     space, target = _space(model), out["advected_velocity"]
-    moves = [chain(each.forward, each.take_result("", target)) for each in space.velocity]
-    return chain(*space.bring_velocity("", velocity, boundary_velocity), space.clear(target), *moves)
+    bring = space.bring_velocity("", velocity, boundary_velocity)
+    return chain(*bring, space.clear(target), *[each.forward(target) for each in space.velocity])
 
 
 def adj_advect_velocity(
@@ -59,7 +59,7 @@ def jvp_advect_velocity(
         *space.bring_velocity("", velocity, boundary_velocity),
         *space.bring_velocity("d", dvelocity, dboundary_velocity),
         space.clear(target),
-        *[chain(each.push, each.take_result("d", target)) for each in space.velocity],
+        *[each.push(target) for each in space.velocity],
     )
 
 
@@ -69,8 +69,7 @@ def advect_smoke(model: Smoke, smoke: Entries, velocity: Entries, boundary_smoke
     return chain(
         *space.bring_velocity("", velocity),
         *space.smoke.bring_field("", smoke, boundary_smoke),
-        space.smoke.forward,
-        space.smoke.take_result("", out["advected_smoke"]),
+        space.smoke.forward(out["advected_smoke"]),
     )
 
 
@@ -109,8 +108,7 @@ def jvp_advect_smoke(
         *space.bring_velocity("d", dvelocity),
         *space.smoke.bring_field("", smoke, boundary_smoke),
         *space.smoke.bring_field("d", dsmoke, dboundary_smoke),
-        space.smoke.push,
-        space.smoke.take_result("d", out["advected_smoke"]),
+        space.smoke.push(out["advected_smoke"]),
     )
 
 

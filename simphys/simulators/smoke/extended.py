@@ -14,21 +14,19 @@ from typing import Any, no_type_check
 from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
 
-from .sampling import line_start, read_columns
+from .sampling import line_start, own_start, read_columns
 
 GHOST = 4
 """Numbers of a ghost in the table of a lattice: its index, that of its source, the sign, and the index of `given`."""
 
 
 @ti.func
-def find_value(r, s, own: ti.template()):
-    """Return the place of value number r in an extended array, and in one of its own entries with these strides."""
+def find_value(r, s, places: ti.template()):
+    """Return the place of value number r in an extended array, and in one without ghosts, with its fields' distance."""
     line, x = r // s[0, s.m - 1], r % s[0, s.m - 1]
     start, k = line_start(line, s)
-    at = x
-    for d in ti.static(range(s.m - 1)):
-        at += start[d] * own[d]
-    return k + x, at
+    at, of_field = own_start(start, s, places)
+    return k + x, at + x, of_field
 
 
 def copy_loops(real: Any, dim: int, fields: int) -> tuple[Any, Any]:
@@ -37,24 +35,23 @@ def copy_loops(real: Any, dim: int, fields: int) -> tuple[Any, Any]:
 
     @no_type_check
     @kernel
-    def load(given: reals, own: ints, places: ints, values: ti.i32, first: ti.i32, extended: reals, begin: ti.i32):
-        """Copy fields [fields, *own] from `begin` on to those from `first` on in an extended array."""
+    def load(given: reals, places: ints, values: ti.i32, first: ti.i32, extended: reals, begin: ti.i32):
+        """Copy fields [fields, ...] from `begin` on to those from `first` on in an extended array."""
         for r in range(values):
-            k, at = find_value(r, read_columns(places, 4, dim), own)
+            k, at, of_field = find_value(r, read_columns(places, 4, dim), places)
             for n in ti.static(range(fields)):
-                extended[(first + n) * places[4 * dim] + k] = given[begin + n * own[dim] + at]
+                extended[(first + n) * places[4 * dim] + k] = given[begin + n * of_field + at]
 
     @no_type_check
     @kernel
     def store(
-        extended: reals, first: ti.i32, places: ints, values: ti.i32, own: ints, adds: ti.i32, target: reals,
-        begin: ti.i32,
+        extended: reals, first: ti.i32, places: ints, values: ti.i32, adds: ti.i32, target: reals, begin: ti.i32
     ):  # fmt: skip
         """Reverse `load`: set the fields from `begin` on, or add to them."""
         for r in range(values):
-            k, at = find_value(r, read_columns(places, 4, dim), own)
+            k, at, of_field = find_value(r, read_columns(places, 4, dim), places)
             for n in ti.static(range(fields)):
-                to = begin + n * own[dim] + at
+                to = begin + n * of_field + at
                 target[to] = ti.select(adds == 1, target[to], 0.0) + extended[(first + n) * places[4 * dim] + k]
 
     return load, store

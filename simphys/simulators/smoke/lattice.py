@@ -58,14 +58,14 @@ class Lattice:
     ghosts: tuple[Ghost, ...]
     padded: Shape
     """Shape of the extended array of one field."""
-    entries: Shape
-    """Shape of an array of one field without ghosts."""
+    strides: tuple[int, ...]
+    """Distances between values along each axis in an array without ghosts, and between its fields."""
     frame: Array
     """`Axis` of each axis, flattened."""
     places: Array
     """Integers for each axis: number of values, stride in an extended array, and the steps `up` and `back` between
     entries that are averaged to a staggered velocity (see sampling); then the number of entries in an extended array of
-    one field, and the first component."""
+    one field, the first component, and `strides`."""
     is_velocity: bool
 
     @property
@@ -81,13 +81,6 @@ class Lattice:
     def lines(self) -> int:
         """Number of lines of values along the last axis."""
         return math.prod(self.shape[:-1])
-
-    @cached_property
-    def strides(self) -> Array:
-        """Distance between values along each axis in an array of `own` entries, and between fields."""
-        return np.array(
-            [*[math.prod(self.entries[axis + 1 :]) for axis in range(self.dim)], math.prod(self.entries)], np.int32
-        )
 
     @cached_property
     def table(self) -> Array:
@@ -180,6 +173,9 @@ def _lattice(model: Smoke, fields: tuple[int | None, ...]) -> Lattice:
     if component is not None:
         up = [0 if axis == component else strides[axis] for axis in range(dim)]
         back = [0 if axis == component else -strides[component] for axis in range(dim)]
+    entries = model.cells if component is None else model.faces
+    own = [math.prod(entries[axis:]) for axis in (*range(1, dim + 1), 0)]
+    numbers = math.prod(padded), component or 0, *own
     return Lattice(
         components=slice(0, 1) if component is None else slice(component, component + len(fields)),
         shape=tuple(shape),
@@ -187,9 +183,9 @@ def _lattice(model: Smoke, fields: tuple[int | None, ...]) -> Lattice:
         own=(slice(None), *[slice(n) for n in shape]),
         ghosts=tuple(ghosts),
         padded=padded,
-        entries=model.cells if component is None else model.faces,
+        strides=tuple(own),
         frame=np.array(axes, runtime.real_dtype()).reshape(-1),
-        places=np.array([*np.transpose([shape, strides, up, back]).flat, math.prod(padded), component or 0], np.int32),
+        places=np.array([*np.transpose([shape, strides, up, back]).flat, *numbers], np.int32),
         is_velocity=component is not None,
     )
 

@@ -36,6 +36,7 @@ from .sampling import (
     find_points,
     line_start,
     read_columns,
+    result_start,
     velocity_at,
 )
 
@@ -90,23 +91,25 @@ def jvp_limit(value, f, dvalue, df):
 
 # fmt: off
 def correct_loop(form: Form) -> Any:
-    real, dim, staggered, fields, on_gpu, spread = form
+    real, dim, staggered, fields, _, on_gpu, spread = form
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     width, field_block = form.width, ti.types.matrix(fields, form.width, real)
 
     @no_type_check
     @kernel
     def correct(
-        f: reals, moved: reals, u: reals, places: ints, axes: reals, rounds: ti.i32, h: real, corrected: reals
+        f: reals, moved: reals, u: reals, places: ints, axes: reals, rounds: ti.i32, h: real, corrected: reals,
+        begin: ti.i32,
     ):
         ti.loop_config(serialize=not (on_gpu or spread > 1))
         for r in range(rounds):
             s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
             size, component = places[4 * dim], places[4 * dim + 1]
-            line, begin, end = find_points(r, s, spread, on_gpu)
+            line, x_begin, x_end = find_points(r, s, spread, on_gpu)
             start, k0 = line_start(line, s)
-            for block in range((end - begin + width - 1) // width):
-                x0, found = begin + block * width, field_block(0.0)
+            to, of_field = result_start(start, k0, s, places, begin, False)
+            for block in range((x_end - x_begin + width - 1) // width):
+                x0, found = x_begin + block * width, field_block(0.0)
                 for lane in range(width):
                     k = k0 + x0 + lane
                     v = velocity_at(u, size, k, s, staggered)
@@ -118,15 +121,15 @@ def correct_loop(form: Form) -> Any:
                         back = interpolate(corners_at(moved, entry(n, size, first), s), behind)
                         value = add_correction(f[i], moved[n * size + k], back, mask)
                         found[n, lane] = limit(value, corners_at(f, far, s))
-                for lane in range(ti.min(width, end - x0)):
+                for lane in range(ti.min(width, x_end - x0)):
                     for n in ti.static(range(fields)):
-                        corrected[n * size + k0 + x0 + lane] = found[n, lane]
+                        corrected[to + n * of_field + x0 + lane] = found[n, lane]
 
     return correct
 
 
 def pull_loop(form: Form) -> Any:
-    real, dim, staggered, fields, on_gpu, spread = form
+    real, dim, staggered, fields, _, on_gpu, spread = form
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     vec = ti.types.vector(dim, real)
 
@@ -140,9 +143,9 @@ def pull_loop(form: Form) -> Any:
         for r in range(rounds):
             s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
             size, component = places[4 * dim], places[4 * dim + 1]
-            line, begin, end = find_points(r, s, spread, on_gpu)
+            line, x_begin, x_end = find_points(r, s, spread, on_gpu)
             start, k0 = line_start(line, s)
-            for x in range(begin, end):
+            for x in range(x_begin, x_end):
                 k = k0 + x
                 v = velocity_at(u, size, k, s, staggered)
                 there, _, inside = find_departure(start, x, v, h, s, a)
@@ -168,22 +171,23 @@ def pull_loop(form: Form) -> Any:
 
 
 def push_loop(form: Form) -> Any:
-    real, dim, staggered, fields, on_gpu, spread = form
+    real, dim, staggered, fields, _, on_gpu, spread = form
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @no_type_check
     @kernel
     def jvp_correct(
         f: reals, moved: reals, u: reals, places: ints, axes: reals, rounds: ti.i32, h: real, df: reals,
-        dmoved: reals, du: reals, dcorrected: reals,
+        dmoved: reals, du: reals, dcorrected: reals, begin: ti.i32,
     ):
         ti.loop_config(serialize=not (on_gpu or spread > 1))
         for r in range(rounds):
             s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
             size, component = places[4 * dim], places[4 * dim + 1]
-            line, begin, end = find_points(r, s, spread, on_gpu)
+            line, x_begin, x_end = find_points(r, s, spread, on_gpu)
             start, k0 = line_start(line, s)
-            for x in range(begin, end):
+            to, of_field = result_start(start, k0, s, places, begin, False)
+            for x in range(x_begin, x_end):
                 k = k0 + x
                 v = velocity_at(u, size, k, s, staggered)
                 there, _, inside = find_departure(start, x, v, h, s, a)
@@ -199,7 +203,8 @@ def push_loop(form: Form) -> Any:
                     dnear = corners_at(dmoved, from_back, s)
                     dback = jvp_interpolate(near, behind, dnear, dbehind)
                     dvalue = jvp_add_correction(f[i], moved[j], back, mask, df[i], dmoved[j], dback)
-                    dcorrected[j] = jvp_limit(value, corners_at(f, far, s), dvalue, corners_at(df, far, s))
+                    changed = jvp_limit(value, corners_at(f, far, s), dvalue, corners_at(df, far, s))
+                    dcorrected[to + n * of_field + x] = changed
 
     return jvp_correct
 # fmt: on

@@ -36,6 +36,8 @@ class Form(NamedTuple):
     dim: int
     staggered: bool
     fields: int
+    corrects: bool
+    """True if results of sampling are corrected, so that they go to extended arrays."""
     on_gpu: bool
     spread: int = 1
     """Loop iterations for each line, on a CPU."""
@@ -100,6 +102,25 @@ def line_start(line, s):
         index[0], index[1] = line // s[0, 1], line % s[0, 1]
         k += (index[0] + 1) * s[1, 0] + (index[1] + 1) * s[1, 1]
     return index, k
+
+
+@ti.func
+def own_start(line, s, places: ti.template()):
+    """Return the index of the first point of a line in an array without ghosts, and the distance between fields."""
+    at = 0
+    for d in ti.static(range(s.m - 1)):
+        at += line[d] * places[4 * s.m + 2 + d]
+    return at, places[5 * s.m + 2]
+
+
+@ti.func
+def result_start(line, k, s, places: ti.template(), begin, extends: ti.template()):
+    """Return where the results of a line begin: in an extended array, or from `begin` on in one without ghosts."""
+    at, of_field = k, places[4 * s.m]
+    if ti.static(not extends):
+        at, of_field = own_start(line, s, places)
+        at += begin
+    return at, of_field
 
 
 @ti.func
@@ -170,35 +191,38 @@ def adj_corners_at(adj_f: ti.template(), first, s, g, shared: ti.template()):
 
 # fmt: off
 def sample_loop(form: Form) -> Any:
-    real, dim, staggered, fields, on_gpu, spread = form
+    real, dim, staggered, fields, corrects, on_gpu, spread = form
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     width, field_block = form.width, ti.types.matrix(fields, form.width, real)
 
     @no_type_check
     @kernel
-    def sample(f: reals, u: reals, places: ints, axes: reals, rounds: ti.i32, h: real, moved: reals):
+    def sample(
+        f: reals, u: reals, places: ints, axes: reals, rounds: ti.i32, h: real, moved: reals, begin: ti.i32
+    ):
         ti.loop_config(serialize=not (on_gpu or spread > 1))
         for r in range(rounds):
             s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
             size, component = places[4 * dim], places[4 * dim + 1]
-            line, begin, end = find_points(r, s, spread, on_gpu)
+            line, x_begin, x_end = find_points(r, s, spread, on_gpu)
             start, k0 = line_start(line, s)
-            for block in range((end - begin + width - 1) // width):
-                x0, found = begin + block * width, field_block(0.0)
+            to, of_field = result_start(start, k0, s, places, begin, corrects)
+            for block in range((x_end - x_begin + width - 1) // width):
+                x0, found = x_begin + block * width, field_block(0.0)
                 for lane in range(width):
                     v = velocity_at(u, size, k0 + x0 + lane, s, staggered)
                     first, behind, _ = find_departure(start, x0 + lane, v, h, s, a)
                     for n in ti.static(range(fields)):
                         found[n, lane] = interpolate(corners_at(f, entry(component + n, size, first), s), behind)
-                for lane in range(ti.min(width, end - x0)):
+                for lane in range(ti.min(width, x_end - x0)):
                     for n in ti.static(range(fields)):
-                        moved[n * size + k0 + x0 + lane] = found[n, lane]
+                        moved[to + n * of_field + x0 + lane] = found[n, lane]
 
     return sample
 
 
 def pull_loop(form: Form) -> Any:
-    real, dim, staggered, fields, on_gpu, spread = form
+    real, dim, staggered, fields, _, on_gpu, spread = form
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     vec, corners, width = ti.types.vector(dim, real), ti.types.vector(2**dim, real), form.width
     axis_block = ti.types.matrix(dim, width, real)
@@ -213,10 +237,10 @@ def pull_loop(form: Form) -> Any:
         for r in range(rounds):
             s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
             size, component = places[4 * dim], places[4 * dim + 1]
-            line, begin, end = find_points(r, s, spread, on_gpu)
+            line, x_begin, x_end = find_points(r, s, spread, on_gpu)
             start, k0 = line_start(line, s)
-            for block in range((end - begin + width - 1) // width):
-                x0, firsts, behinds, adj_v = begin + block * width, point_block(0), axis_block(0.0), axis_block(0.0)
+            for block in range((x_end - x_begin + width - 1) // width):
+                x0, firsts, behinds, adj_v = x_begin + block * width, point_block(0), axis_block(0.0), axis_block(0.0)
                 for lane in range(width):
                     k = k0 + x0 + lane
                     v = velocity_at(u, size, k, s, staggered)
@@ -228,7 +252,7 @@ def pull_loop(form: Form) -> Any:
                     for d in ti.static(range(dim)):
                         behinds[d, lane] = behind[d]
                         adj_v[d, lane] = -h * inside[d] * total[d]
-                for lane in range(ti.min(width, end - x0)):
+                for lane in range(ti.min(width, x_end - x0)):
                     k = k0 + x0 + lane
                     behind, gv = vec(0.0), vec(0.0)
                     for d in ti.static(range(dim)):
@@ -243,27 +267,30 @@ def pull_loop(form: Form) -> Any:
 
 
 def push_loop(form: Form) -> Any:
-    real, dim, staggered, fields, on_gpu, spread = form
+    real, dim, staggered, fields, corrects, on_gpu, spread = form
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @no_type_check
     @kernel
     def jvp_sample(
-        f: reals, u: reals, places: ints, axes: reals, rounds: ti.i32, h: real, df: reals, du: reals, dmoved: reals
+        f: reals, u: reals, places: ints, axes: reals, rounds: ti.i32, h: real, df: reals, du: reals, dmoved: reals,
+        begin: ti.i32,
     ):
         ti.loop_config(serialize=not (on_gpu or spread > 1))
         for r in range(rounds):
             s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
             size, component = places[4 * dim], places[4 * dim + 1]
-            line, begin, end = find_points(r, s, spread, on_gpu)
+            line, x_begin, x_end = find_points(r, s, spread, on_gpu)
             start, k0 = line_start(line, s)
-            for x in range(begin, end):
+            to, of_field = result_start(start, k0, s, places, begin, corrects)
+            for x in range(x_begin, x_end):
                 k = k0 + x
                 first, behind, inside = find_departure(start, x, velocity_at(u, size, k, s, staggered), h, s, a)
                 dbehind = -h * inside * velocity_at(du, size, k, s, staggered)
                 for n in ti.static(range(fields)):
                     j = entry(component + n, size, first)
-                    dmoved[n * size + k] = jvp_interpolate(corners_at(f, j, s), behind, corners_at(df, j, s), dbehind)
+                    moved = jvp_interpolate(corners_at(f, j, s), behind, corners_at(df, j, s), dbehind)
+                    dmoved[to + n * of_field + x] = moved
 
     return jvp_sample
 # fmt: on

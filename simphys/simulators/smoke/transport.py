@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -75,7 +75,9 @@ class Transport:
         self._corrects = model.advection == "maccormack"
         parallel = runtime.parallel(POINT_US * lattice.fields * lattice.lines * lattice.shape[-1])
         on_gpu, spread = runtime.settings().on_gpu, sampling.SPREAD if parallel else 1
-        form = Form(runtime.real(), model.dim, model.grid == "staggered", lattice.fields, on_gpu, spread)
+        form = Form(
+            runtime.real(), model.dim, model.grid == "staggered", lattice.fields, self._corrects, on_gpu, spread
+        )
         self._rounds = form.rounds(lattice.lines, lattice.shape[-1])
         *strides, of_field = [int(stride) * runtime.real_dtype().itemsize for stride in lattice.strides]
         self._own_shape, self._own_strides = (lattice.fields, *lattice.shape), (of_field, *strides)
@@ -99,10 +101,6 @@ class Transport:
         """Launch that copies the adjoint of the transported fields."""
         return self._bind_load(entries, self._own("g"), 0)
 
-    def take_result(self, kind: str, target: Target) -> Launch:
-        """Launch that copies the transported fields, or their tangents, from where `forward` and `push` write them."""
-        return self._bind_store(self._own(f"{kind}{self._result}"), 0, target)
-
     def take_adjoint(self, target: Target) -> Launch:
         """Launch that copies the adjoint of f, whose ghosts are passed on before."""
         return self._bind_store(self._field("adj_"), self._component, target)
@@ -119,12 +117,12 @@ class Transport:
 
     # --- the scheme
 
-    def forward(self) -> None:
-        """Compute the transported fields, whose ghosts are undefined."""
-        self._sample()
-        if self._corrects:
-            self._extend_moved()
-            self._correct()
+    def forward(self, target: Target) -> Launch:
+        """Launch that computes the transported fields."""
+        if not self._corrects:
+            return self._bind_to(target, self._sampling.sample, ["f", "u"])
+        correct = self._bind_to(target, self._maccormack.correct, ["f", "moved", "u"])
+        return chain(self._sample, self._extend_moved, correct)
 
     def pull(self) -> None:
         """Add to the adjoints of f, u and of the values at sides."""
@@ -136,22 +134,21 @@ class Transport:
             self._adj_extend_moved()
         self._adj_sample()
 
-    def push(self) -> None:
-        """Compute the tangents of the transported fields, from those of f and u."""
-        self._jvp_sample()
-        if self._corrects:
-            self._sample()
-            self._extend_moved()
-            self._extend_dmoved()
-            self._jvp_correct()
-
-    @property
-    def _result(self) -> str:
-        return "corrected" if self._corrects else "moved"
+    def push(self, target: Target) -> Launch:
+        """Launch that computes the tangents of the transported fields, from those of f and u."""
+        if not self._corrects:
+            return self._bind_to(target, self._sampling.jvp_sample, ["f", "u"], ["df", "du"])
+        correct = self._bind_to(target, self._maccormack.jvp_correct, ["f", "moved", "u"], ["df", "dmoved", "du"])
+        return chain(self._jvp_sample, self._sample, self._extend_moved, self._extend_dmoved, correct)
 
     @cached_property
     def _sample(self) -> Launch:
-        return self._bind(self._sampling.sample, ["f", "u"], ["moved"])
+        return self._bind_to(Target(Entries(self._own("moved"))), self._sampling.sample, ["f", "u"])
+
+    @cached_property
+    def _jvp_sample(self) -> Launch:
+        target = Target(Entries(self._own("dmoved")))
+        return self._bind_to(target, self._sampling.jvp_sample, ["f", "u"], ["df", "du"])
 
     @cached_property
     def _adj_sample(self) -> Launch:
@@ -159,20 +156,8 @@ class Transport:
         return self._bind(self._sampling.adj_sample, ["f", "u"], [arrived, "adj_f", "adj_u"])
 
     @cached_property
-    def _jvp_sample(self) -> Launch:
-        return self._bind(self._sampling.jvp_sample, ["f", "u"], ["df", "du", "dmoved"])
-
-    @cached_property
-    def _correct(self) -> Launch:
-        return self._bind(self._maccormack.correct, ["f", "moved", "u"], ["corrected"])
-
-    @cached_property
     def _adj_correct(self) -> Launch:
         return self._bind(self._maccormack.adj_correct, ["f", "moved", "u"], ["g", "adj_f", "adj_moved", "adj_u"])
-
-    @cached_property
-    def _jvp_correct(self) -> Launch:
-        return self._bind(self._maccormack.jvp_correct, ["f", "moved", "u"], ["df", "dmoved", "du", "dcorrected"])
 
     @cached_property
     def _extend_moved(self) -> Launch:
@@ -211,11 +196,17 @@ class Transport:
 
     # --- launches
 
-    def _bind(self, loop: Kernel, read: list[str], rest: list[str]) -> Launch:
-        """Bind a loop to the arrays `read`, the locations of points, and the arrays `rest`, in this order."""
+    def _bind(self, loop: Kernel, read: list[str], rest: list[str], *more: Any) -> Callable[..., None]:
+        """Bind a loop to the arrays `read`, the locations of points, and the arrays `rest` and more, in this order."""
         model = self._work.model
         points = self._to_device("places"), self._to_device("frame"), self._rounds, model.dt / model.spacing
-        return loop.bind(*[self._array(name) for name in read], *points, *[self._array(name) for name in rest])
+        return loop.bind(*[self._array(name) for name in read], *points, *[self._array(name) for name in rest], *more)
+
+    def _bind_to(self, target: Target, loop: Kernel, read: list[str], rest: Sequence[str] = ()) -> Launch:
+        """Bind a loop whose last array, without ghosts or with them, is set: a target, from its first entry on."""
+        numbers, at = target.entries, self._begin
+        bound = self._bind(loop, read, [*rest], target.entries.numbers)
+        return lambda: bound(numbers.begin + at)
 
     def _array(self, name: str) -> Any:
         if name in ("u", "adj_u", "du"):
@@ -231,7 +222,7 @@ class Transport:
                 inside[...] = self._own_view(entries)
 
             return copy
-        places = self._to_device("strides"), self._to_device("places"), math.prod(self.lattice.shape)
+        places = self._to_device("places"), math.prod(self.lattice.shape)
         load = self._loops.load.bind(entries.numbers, *places, component, array)
         return lambda: load(entries.begin + at)
 
@@ -245,7 +236,7 @@ class Transport:
                 np.add(own, inside, out=own) if target.adds else np.copyto(own, inside)
 
             return copy
-        places = self._to_device("places"), math.prod(self.lattice.shape), self._to_device("strides")
+        places = self._to_device("places"), math.prod(self.lattice.shape)
         store = self._loops.store.bind(array, component, *places, int(target.adds), entries.numbers)
         return lambda: store(entries.begin + at)
 
