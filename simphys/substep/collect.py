@@ -41,7 +41,7 @@ class Collect(LinearMap):
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain, onto = self.own_domain(inputs), Domain(self._onto, getattr(model, self._onto))
-        views = {name: self.view(name, value, domain) for name, value in inputs.items() if isinstance(value, Value)}
+        views = self.make_views(inputs, domain)
         elements = {name: view.element for name, view in views.items()}
         if len(set(elements.values())) != 1:
             raise InputError(self.source, "its arrays have entries of one shape", str(elements), "Correct them.")
@@ -82,7 +82,7 @@ class Collect(LinearMap):
             append_loop(scope, op.domain, emit, {given: "other"}, [target])
 
     def has_gaps(self, op: Op, by: str) -> bool:
-        return by in op.variant if isinstance(op.variant, tuple) else True
+        return by in op.variant
 
     def _slot(self, op: Op, name: str, kind: Any) -> Slot:
         return Slot(kind, op.array(name))

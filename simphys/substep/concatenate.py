@@ -18,7 +18,7 @@ from .contribution import append_loop, write_own
 from .function import declare
 from .linear_map import LinearMap
 from .pattern import Source
-from .program import Domain, Op, Value, View
+from .program import Domain, Op, Value, View, arrays_of
 from .scope import Scope, adjoint_slot
 
 
@@ -61,7 +61,7 @@ class Concatenate(LinearMap):
         self.name, self.source, self.groups = "Concatenate", f"Concatenate({', '.join(self.varying)})", groups
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        values = {name: value for name, value in inputs.items() if isinstance(value, Value)}
+        values = arrays_of(inputs)
         views: dict[str, View] = {}
         for group in self.groups:
             sizes = {name: values[name].shape[:1] for name in group}

@@ -9,7 +9,7 @@ from .action import Kind, Site, Slot, size_name, zero_element
 from .pattern import Source
 from .program import Op, Value
 from .scope import Scope
-from .sequence_call import Call, Ends, Frame, State, counts_of
+from .sequence_call import Call, Ends, Frame, State
 
 Slots = Mapping[str, Slot]
 NEVER = 1e30
@@ -53,7 +53,7 @@ class EventText:
         self.shared = self.load_shared("value")
         self.totals: dict[str, str] = {}
         """Sums of the adjoints of shared inputs, which are added to these after all loops."""
-        self.limit, self.sides = counts_of(op)
+        self.limit, self.sides = op.variant
         self.size = size_name(op.domain)
         self.duration = scope.number(op, self.pattern.duration)
 
@@ -64,7 +64,7 @@ class EventText:
         found = {}
         for name, value in self.shared_values():
             view, slot = self.op.views[name], Slot(kind, value)
-            if self.scope.is_zero(value) or (kind == "tangent" and not self.scope.moves(value)):
+            if self.scope.is_zero(value, kind):
                 found[name] = zero_element(view.element)
             else:
                 found[name] = self.site.assign(name, self.site.load_at(slot, view, "0"))
@@ -73,7 +73,7 @@ class EventText:
     def shared_values(self) -> list[tuple[str, Value]]:
         """List the shared inputs."""
         sources = self.pattern.sources
-        return [(n, v) for n, v in self.op.inputs.items() if isinstance(v, Value) and sources[n].kind == "shared"]
+        return [(n, v) for n, v in self.op.arrays.items() if sources[n].kind == "shared"]
 
     # --- reads and writes
 

@@ -52,5 +52,4 @@ class LinearMap(Pattern):
 
     def list_terms(self, op: Op, scope: Scope, kind: Any) -> list[str]:
         """List the inputs that are not zero, or those that move."""
-        zero = scope.is_zero if kind == "value" else lambda value: not scope.moves(value)
-        return [name for name in op.inputs if not zero(op.array(name))]
+        return [name for name in op.inputs if not scope.is_zero(op.array(name), kind)]

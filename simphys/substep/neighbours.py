@@ -25,7 +25,7 @@ from simphys.simulator import Shape
 from .action import Access, Kind, Site, Slot, element_name, zero_element
 from .contribution import Contribution
 from .function import declare
-from .neighbour_list import NeighbourList, Region, find_list, read_region
+from .neighbour_list import NeighbourList, find_list, read_region
 from .pairs import Pairs, Term
 from .pattern import name_ends, name_sources
 from .program import Op, Value, View
@@ -87,7 +87,7 @@ class Neighbours(Pairs):
         return NEIGHBOUR_US * self.count_rounds(op)
 
     def count_rounds(self, op: Op) -> int:
-        return op.domain.size * self._region(op).capacity
+        return op.domain.size * op.variant.capacity
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         op = super().make_op(model, inputs)
@@ -102,14 +102,14 @@ class Neighbours(Pairs):
         finite = all([np.isfinite(given).all() for given in inputs])
         if finite and not all([np.isfinite(result).all() for result in results]):
             remedy = "Raise `neighbours` of the model, unless particles overlap."
-            capacity = self._region(op).capacity
+            capacity = op.variant.capacity
             raise InputError(self.source, f"a particle has at most {capacity} neighbours", "one has more", remedy)
 
     checks_adjoints = True
 
     def check_adjoints(self, op: Op, adjoints: Sequence[Any]) -> None:
         if any([np.isnan(values).any() for values in adjoints]):
-            capacity = self._region(op).capacity
+            capacity = op.variant.capacity
             constraint = f"on the way back, where lists are made anew, a particle has at most {capacity} neighbours"
             remedy = "Raise `neighbours` of the model, unless particles overlap."
             raise InputError(f"{self.source}, list of neighbours", constraint, "one has more within the skin", remedy)
@@ -117,28 +117,8 @@ class Neighbours(Pairs):
     def arrange(self, op: Op) -> None:
         """Leave vectors whole, as neighbours lie anywhere."""
 
-    def _region(self, op: Op) -> Region:
-        region = op.variant
-        assert isinstance(region, Region), "made with the sub-step"
-        return region
-
     def _list(self, op: Op, scope: Scope) -> NeighbourList:
-        return find_list(scope, self._region(op), op.array(self.position), op.views[self.position])
-
-    # --- the three passes
-
-    def forward(self, op: Op, scope: Scope) -> None:
-        self._list(op, scope).update(scope)
-        super().forward(op, scope)
-
-    def tangent(self, op: Op, scope: Scope) -> None:
-        self._list(op, scope).update(scope)
-        super().tangent(op, scope)
-
-    def adjoint(self, op: Op, scope: Scope) -> None:
-        if self.wanted_adjoints(op, scope):
-            self._list(op, scope).update(scope)
-        super().adjoint(op, scope)
+        return find_list(scope, op.variant, op.array(self.position), op.views[self.position])
 
     def _append(
         self,
@@ -149,6 +129,8 @@ class Neighbours(Pairs):
         targets: Sequence[Contribution],
     ) -> None:
         found = self._list(op, scope)
+        if targets:
+            found.update(scope)
         reads |= dict.fromkeys((found.position, found.entries, found.counts), "other")
         super()._append(op, scope, emit, reads, targets)
 
@@ -157,7 +139,7 @@ class Neighbours(Pairs):
     def _sum(
         self, site: Site, op: Op, scope: Scope, rule: Rule, terms: Sequence[Term], results: Mapping[int, Shape]
     ) -> list[str]:
-        found, region = self._list(op, scope), self._region(op)
+        found, region = self._list(op, scope), op.variant
         totals = [site.assign("total", zero_element(shape)) for shape in results.values()]
         own = site.load(found.position, op.views[self.position])
         count = found.load_count(site)

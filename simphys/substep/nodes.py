@@ -150,8 +150,7 @@ class Cubic:
         return found, sides
 
     def around(self, site: Site, op: Op, scope: Scope, position: str, spacing: str) -> CubicStencil:
-        variant: Any = op.variant
-        cells, sides = variant
+        cells, sides = op.variant
         inverse = site.assign("inverse", f"1.0 / {spacing}")
         even = scope.relation(op, self.even) if self.even else ""
         scope.functions |= functions_of_nodes()

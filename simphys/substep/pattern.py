@@ -15,8 +15,8 @@ from simphys.simulator import Shape
 
 from .action import Access, Site, Slot, zero_element
 from .fit import Use, remedy_for_vector, require_fit
-from .program import WHOLE, Domain, Op, Value, View
-from .relation import find_attribute, invert, read_relation
+from .program import WHOLE, Domain, Op, Value, View, arrays_of
+from .relation import find_attribute, read_relation, with_inverse
 from .scope import Scope
 
 FIXED = ("constant", "model", "mark", "other mark", "cell")
@@ -205,9 +205,9 @@ class Pattern(ABC):
         if not label:
             return WHOLE
         sizes = {
-            source.field: value.shape[0] if value.shape else 0
-            for name, source in self.sources.items()
-            if source.kind in kinds and isinstance(value := inputs[name], Value)
+            self.sources[name].field: value.shape[0] if value.shape else 0
+            for name, value in arrays_of(inputs).items()
+            if self.sources[name].kind in kinds
         }
         if len(set(sizes.values())) != 1:
             found = ", ".join([f"{name} has {size}" for name, size in sizes.items()]) or "no such array"
@@ -216,17 +216,13 @@ class Pattern(ABC):
 
     def read_relation(self, model: Any, name: str, shape: Shape, limit: int, *, gaps: bool = True) -> dict[str, Any]:
         """Read an index array of the model, and its inverse, by name."""
-        relation = read_relation(model, name, shape, limit, self.source, gaps=gaps)
-        inverse = invert(model, name, relation, limit)
-        return {name: relation, f"{name}_start": inverse.start, f"{name}_entries": inverse.entries}
+        return with_inverse(model, name, read_relation(model, name, shape, limit, self.source, gaps=gaps), limit)
 
     def require_constants(self, inputs: Mapping[str, Value | float], domain: Domain) -> None:
         """Raise InputError for a constant array that has no entry for each element."""
-        for name, source in self.sources.items():
-            value = inputs[name]
-            if source.kind != "constant" or not isinstance(value, Value) or not value.shape or domain == WHOLE:
-                continue
-            if value.shape[0] != domain.size:
+        for name, value in arrays_of(inputs).items():
+            source = self.sources[name]
+            if source.kind == "constant" and value.shape and domain != WHOLE and value.shape[0] != domain.size:
                 constraint = f"a constant is a number, or has an entry for each of the {domain.size} {domain.name}"
                 found = f"{source.field} of shape {list(value.shape)}"
                 raise InputError(self.source, constraint, found, remedy_for_vector(name))
@@ -247,6 +243,10 @@ class Pattern(ABC):
     def element_shape(self, op: Op, name: str) -> Shape:
         """Return the shape of what a parameter takes."""
         return op.views[name].element if name in op.views else ()
+
+    def make_views(self, inputs: Mapping[str, Value | float], domain: Domain) -> dict[str, View]:
+        """Make the views of the arrays among the inputs."""
+        return {name: self.view(name, value, domain) for name, value in arrays_of(inputs).items()}
 
     def view(self, name: str, value: Value, domain: Domain) -> View:
         """Elements of an input of the given index set, or of the whole for shared ones."""
@@ -275,16 +275,12 @@ class Pattern(ABC):
     def wanted_adjoints(self, op: Op, scope: Scope) -> list[str]:
         """List the inputs whose adjoints are wanted, but for those that are zero."""
         rule = self.adjoint_rule()
-        zeros = {name for name, value in op.inputs.items() if isinstance(value, Value) and scope.is_zero(value)}
+        zeros = {name for name, value in op.arrays.items() if scope.is_zero(value)}
         names = rule.parameters[-len(op.outputs) :]
         zeros |= {name for name, value in zip(names, op.outputs, strict=True) if not scope.has_adjoint(value)}
         vanishing = rule.vanishing(zeros)
         pairs = zip(self.varying, vanishing, strict=True)
         return [name for name, is_zero in pairs if scope.wants(op.inputs[name]) and not is_zero]
-
-    def load_inputs(self, site: Site, op: Op, scope: Scope, names: frozenset[str], *, kind: Any = "value") -> list[str]:
-        """Load the values, or the tangents, of the named inputs; the others are 0."""
-        return [self.load_input(site, op, scope, n, kind) if n in names else self.zero(op, n) for n in op.inputs]
 
     def has_gaps(self, op: Op, by: str) -> bool:
         """Return True if some elements of the loop read nothing by an index array."""
@@ -296,7 +292,7 @@ class Pattern(ABC):
         if not isinstance(value, Value):
             return scope.number(op, name)
         view = op.views[name]
-        if scope.is_zero(value) or (kind == "tangent" and not scope.moves(value)):
+        if scope.is_zero(value, kind):
             return zero_element(view.element)
         slot, source = Slot(kind, value), self.sources[name]
         if source.kind == "gathered":
@@ -326,10 +322,8 @@ class Pattern(ABC):
     def input_reads(self, op: Op, scope: Scope, names: frozenset[str], kind: Any = "value") -> dict[Slot, Access]:
         """Slots of the named inputs."""
         found: dict[Slot, Access] = {}
-        for name, value in op.inputs.items():
-            if name not in names or not isinstance(value, Value) or scope.is_zero(value):
-                continue
-            if kind == "tangent" and not scope.moves(value):
+        for name, value in op.arrays.items():
+            if name not in names or scope.is_zero(value, kind):
                 continue
             slot, access = Slot(kind, value), self.input_access(name, op)
             found[slot] = "other" if "other" in (access, found.get(slot)) else "own"

@@ -7,7 +7,7 @@ from typing import Any
 
 from simphys.numerics.element import Rule
 
-from .action import Access, Action, Site, Slot, identifier, size_name, zero_element
+from .action import Access, Action, Kind, Site, Slot, identifier, size_name, zero_element
 from .program import WHOLE, Domain, Op, Value, View
 
 
@@ -93,9 +93,9 @@ class Scope:
 
     # --- what is known about values
 
-    def is_zero(self, value: Value) -> bool:
-        """True for a parameter that is zero everywhere, and whose adjoint nobody wants."""
-        return value in self._zeros
+    def is_zero(self, value: Value, kind: Kind = "value") -> bool:
+        """True for a parameter that is zero everywhere, and whose adjoint nobody wants; or for a tangent of nothing."""
+        return value in self._zeros or (kind == "tangent" and value not in self._moving)
 
     def wants(self, value: Value | float) -> bool:
         """True if the adjoint of an input is wanted, or leads to one that is."""

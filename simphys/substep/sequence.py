@@ -28,7 +28,7 @@ from .function import declare
 from .pattern import Pattern, Source
 from .program import WHOLE, Domain, Op, Value, View
 from .scope import Scope, adjoint_slot, hidden
-from .sequence_call import WORDS, Call, Parameters, counts_of
+from .sequence_call import WORDS, Call, Parameters
 
 
 class Move(NamedTuple):
@@ -163,12 +163,12 @@ class EventSequence(Pattern):
         return self.element_us * n + self.pair_us * n * n
 
     def count_rounds(self, op: Op) -> int:
-        n, (_, sides) = op.domain.size, counts_of(op)
+        n, (_, sides) = op.domain.size, op.variant
         return EVENTS * n * (n + sides + len(self.state))
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.own_domain(inputs)
-        views = {name: self.view(name, v, domain) for name, v in inputs.items() if isinstance(v, Value)}
+        views = self.make_views(inputs, domain)
         counts = [self._read_count(model, name) for name in (self._limit, self._sides)]
         op = Op(self, inputs, domain, views, variant=tuple(counts))
         op.outputs = self.make_outputs(op, domain)
@@ -206,7 +206,7 @@ class EventSequence(Pattern):
         reads = self._reads(op, scope)
         running: dict[str, Slot] = {}
         targets: dict[str, Slot] = {}
-        others = {n: v for n in self.varying if n not in self.state and isinstance(v := op.inputs[n], Value)}
+        others = {n: op.array(n) for n in self.varying if n not in self.state}
         taken = set(map(adjoint_slot, others.values()))  # what is state and something else, too, is a sum of both
         for name in self.state:
             value = op.array(name)
@@ -281,7 +281,7 @@ class EventSequence(Pattern):
 
 def _rows(op: Op) -> Domain:
     """Index set of the rows of a step."""
-    return Domain(f"rows_of_{op.domain.name}", counts_of(op)[0] + 1)
+    return Domain(f"rows_of_{op.domain.name}", op.variant[0] + 1)
 
 
 def _collect_sources(call: Call, found: dict[str, Source]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from simphys.autograd.errors import InputError, MissingJvp
 from simphys.numerics.element import Element, Rule, element_of
 
-from .action import Site, Slot, identifier, zero_element
+from .action import Kind, Site, Slot, identifier, zero_element
 from .fit import Use
 from .pattern import Source
 from .program import Op, Value
@@ -41,12 +41,6 @@ class Parameters:
             found |= {first: Source("own", identifier(name)), second: Source("second", identifier(name))}
         found |= {p: Source("shared", identifier(name)) for p, name in self.shared.items()}
         return found | {p: Source("constant", identifier(name)) for p, name in self.constant.items()}
-
-
-def counts_of(op: Op) -> tuple[int, ...]:
-    """Return the counts of the model that the text depends on."""
-    assert isinstance(op.variant, tuple), "made with the sub-step"
-    return op.variant
 
 
 class Call:
@@ -164,9 +158,10 @@ class Frame:
             read = self.moved if tangent else self.state
             assert read is not None, "given for tangents"
             return self.site.assign(name, read(source.field, index))
-        if self.scope.is_zero(value) or (tangent and not self.scope.moves(value)):
+        kind: Kind = "tangent" if tangent else "value"
+        if self.scope.is_zero(value, kind):
             return zero_element(view.element)
-        return self.site.assign(name, self.site.load_at(Slot("tangent" if tangent else "value", value), view, index))
+        return self.site.assign(name, self.site.load_at(Slot(kind, value), view, index))
 
     def run(self, call: Call, ends: Ends, known: Mapping[str, str] | None = None) -> list[str]:
         """Call the function, and name its results; arguments that are `known` are not loaded."""

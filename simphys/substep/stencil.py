@@ -20,7 +20,7 @@ from .function import declare
 from .grid import CELLS, GridPattern, locate_cell
 from .linear_map import LinearMap
 from .pattern import Source
-from .program import Domain, Op, Value, View
+from .program import Domain, Op, Value, View, arrays_of
 from .scope import Scope
 
 
@@ -54,7 +54,6 @@ def stencil(result: str, weights: Mapping[str, Weights]) -> Any:
 class Stencil(LinearMap, GridPattern):
     """The pattern of `stencil`."""
 
-    adjoint_access: Access = "other"
     element_us = 0.004
 
     def __init__(self, result: str, weights: Mapping[str, Weights]) -> None:
@@ -64,7 +63,7 @@ class Stencil(LinearMap, GridPattern):
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.read_grid(model)
         cells = domain.grid
-        views = {n: self._view(n, value, domain) for n, value in inputs.items() if isinstance(value, Value)}
+        views = {n: self._view(n, value, domain) for n, value in arrays_of(inputs).items()}
         op = Op(self, inputs, domain, views, variant=cells)
         element = self._result_element(len(cells))
         view = View(domain, element, components_first=bool(element))

@@ -30,12 +30,11 @@ class Quadratic:
     def tabulate(self, model: Any, cells: Shape, count: int, source: str) -> tuple[dict[str, Array], Shape]:
         return {}, ()
 
-    def around(self, site: Site, op: Op, scope: Scope, position: str, spacing: str) -> Stencil:
-        variant: Any = op.variant
-        return Stencil(site, variant[0], position, spacing, scope)
+    def around(self, site: Site, op: Op, scope: Scope, position: str, spacing: str) -> QuadraticStencil:
+        return QuadraticStencil(site, op.variant[0], position, spacing, scope)
 
 
-class Stencil:
+class QuadraticStencil:
     """The nodes around a particle at `position`; within the loop, names of local variables of a node."""
 
     def __init__(self, site: Site, cells: Shape, position: str, spacing: str, scope: Scope) -> None:

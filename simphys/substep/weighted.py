@@ -75,8 +75,7 @@ class Weighted(LinearMap):
     def map(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
         (value,) = op.values()
         source, view, result = Slot(kind, value), op.views[self.arguments[0]], op.outputs[0]
-        assert result.view is not None and isinstance(op.variant, tuple)
-        target, count = write_own(Slot(kind, result), result.view, scope), op.variant[0]
+        target, count = write_own(Slot(kind, result), result.elements, scope), op.variant[0]
         index, weight = (scope.relation(op, name) for name in ("index", "weight"))
 
         def emit(site: Site) -> None:
@@ -90,8 +89,7 @@ class Weighted(LinearMap):
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         (value,) = op.values()
-        source, view, result = Slot("adjoint", op.outputs[0]), op.views[self.arguments[0]], op.outputs[0].view
-        assert result is not None and isinstance(op.variant, tuple)
+        source, view, result = Slot("adjoint", op.outputs[0]), op.views[self.arguments[0]], op.outputs[0].elements
         target, count = write_own(adjoint_slot(value), view, scope), op.variant[0]
         start, entries, weight = (scope.relation(op, name) for name in ("start", "entries", "weight"))
 
