@@ -74,12 +74,39 @@ class Slot(NamedTuple):
         return self.value.size // math.prod(self.memory_element)
 
 
+class Position(NamedTuple):
+    """Position in an array: for the first batch member, row and step, and how far it moves with each of them."""
+
+    begin: int = 0
+    each_member: int = 0
+    each_row: int = 0
+    each_step: int = 0
+
+    def at(self, row: int, step: int) -> int:
+        """Position of the first batch member in a row, for a launch whose first row is that of a step."""
+        return self.begin + self.each_row * row + self.each_step * step
+
+
+@dataclass(frozen=True)
+class Offset:
+    """Position of the first element of a slot in its array."""
+
+    write: Callable[[str], str]
+    """Writes it as an expression, for the expression of a row."""
+    find: Callable[[Mapping[str, int]], Position] = lambda sizes: Position()
+    """Computes it from sizes by name."""
+    moves: bool = False
+    """True if it depends on the row."""
+    by_step: bool = False
+    """True if it depends on the step of the first row."""
+
+
 class Place(NamedTuple):
     """Memory of a slot: elements of an array behind an offset."""
 
     array: str
     offset: str
-    """Expression of the position of the first element, "0" for none."""
+    """Name of its `Offset` in the text, "0" for none."""
     by_component: bool = False
     """True for an array of numbers: all first components of the vectors, then all second ones, as sums over elements
     want. False for an array of vectors."""
@@ -150,6 +177,10 @@ class Site:
         """Names of local variables that several actions share, by what they are."""
         self.compute: list[str] = []
         self.stores: list[str] = []
+        self.results: list[tuple[str, str]] = []
+        """Entries that are set at the loop's own index, each with its value."""
+        self.has_blocks = False
+        """True if some lines are within inner loops or branches."""
         self._indent = ""
         self._known: dict[Slot, str] = {}
         self._pending: dict[Slot, View] = {}
@@ -164,6 +195,7 @@ class Site:
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
         """Indent the lines of a `with` block below `head`, such as a loop."""
+        self.has_blocks = True
         self.line(head)
         self._indent += "    "
         yield
@@ -304,8 +336,14 @@ class Site:
         for slot, view in self.pending().items():
             place = self._places[slot]
             parts = split_element(self._known[slot], view.element, whole=place.is_whole)
-            for at, part in zip(_addresses(place, view, self.index), parts, strict=True):
-                self.stores.append(f"{place.array}[{at}] = {part}")
+            entries = [f"{place.array}[{at}]" for at in _addresses(place, view, self.index)]
+            self.results += zip(entries, parts, strict=True)
+        self.stores += [f"{entry} = {value}" for entry, value in self.results]
+
+    @property
+    def body(self) -> list[str]:
+        """All lines, in order."""
+        return [*self.compute, *self.stores]
 
 
 def identifier(name: str) -> str:

@@ -14,7 +14,7 @@ from simphys.autograd.kernels.launch import Kernel
 from simphys.autograd.kernels.runtime import ti
 from simphys.simulator import Array
 
-from .action import Place, Site, Slot, size_name
+from .action import Offset, Place, Site, Slot, size_name
 from .program import WHOLE, Domain
 from .schedule import Group
 
@@ -32,41 +32,47 @@ def indent(lines: Sequence[str], levels: int = 1) -> list[str]:
     return ["    " * levels + line for line in lines]
 
 
-def group_body(
-    group: Group,
-    places: Mapping[Slot, Place],
-    index: str,
-    suffix: str = "",
-    row: str = "",
-    line: tuple[str, str] = ("", ""),
-) -> tuple[list[str], list[str]]:
-    """Write the body of a group's loop at one index: (loads and arithmetic, stores)."""
-    site = Site(places, index, suffix, row, line)
+def write_body(group: Group, places: Mapping[Slot, Place], index: str, suffix: str = "", **where: Any) -> Site:
+    """Write the body of a group's loop at one index; `where` it lies in a grid, as `Site` takes it."""
+    site = Site(places, index, suffix, **where)
     for action in group.actions:
         action.emit(site)
     site.flush()
-    return site.compute, site.stores
+    return site
+
+
+def offset_lines(offsets: Mapping[str, Offset], lines: Iterable[str]) -> list[str]:
+    """Write the offsets that some lines use, for a launch of one row."""
+    named = find_names(lines)
+    used = {name: offset for name, offset in offsets.items() if name in named}
+    row = ["t = begin"] if any([offset.moves for offset in used.values()]) else []
+    return [*row, *[f"{name} = {offset.write('t')}" for name, offset in used.items()]]
+
+
+def spread_lines(size: str, name: str, body: Sequence[str], *, index: str = "z", period: int = SPREAD) -> list[str]:
+    """Write a parallel loop in which each CPU thread takes one of so many tasks at a time, the number `name`."""
+    head = [f"for {index} in range({size} * {period}):", f"    if {index} % {period} == 0:"]
+    return [*head, f"        {name} = {index} // {period}", *indent(body, 2)]
 
 
 def loop_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
     """Write a group's loop as a part of a larger body, in order and in blocks of its width."""
     if group.domain == WHOLE:
-        compute, stores = group_body(group, places, "0")
-        return ["for _ in range(1):", *indent(compute), *indent(stores)]
+        return ["for _ in range(1):", *indent(write_body(group, places, "0").body)]
     size, width = size_name(group.domain), group.width
     if goes_by_rows(group):
         return [f"for line in range({size} // {group.domain.grid[-1]}):", *indent(row_lines(group, places))]
     lines = []
-    compute, stores = group_body(group, places, "i")
-    if any([line.startswith(" ") for line in compute]):  # the lines of several elements interleave, those of loops not
+    site = write_body(group, places, "i")
+    if site.has_blocks:  # the lines of several elements interleave, those of loops not
         width = 1
     if width > 1:
-        bodies = [group_body(group, places, f"(i + {r})" if r else "i", f"_{r}") for r in range(width)]
+        bodies = [write_body(group, places, f"(i + {r})" if r else "i", f"_{r}") for r in range(width)]
         lines += [f"for block in range({size} // {width}):", f"    i = {width} * block"]
-        lines += indent([line for same in zip(*[compute for compute, _ in bodies], strict=True) for line in same])
-        lines += indent([line for _, stores in bodies for line in stores])
+        lines += indent([line for same in zip(*[body.compute for body in bodies], strict=True) for line in same])
+        lines += indent([line for body in bodies for line in body.stores])
     begin = f"{size} // {width} * {width}, " if width > 1 else ""
-    return [*lines, f"for i in range({begin}{size}):", *indent(compute), *indent(stores)]
+    return [*lines, f"for i in range({begin}{size}):", *indent(site.body)]
 
 
 def goes_by_rows(group: Group) -> bool:
@@ -81,28 +87,34 @@ def row_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
     """
     columns, width, margin = group.domain.grid[-1], group.width, group.margin
     count = max(columns - 2 * margin, 0) // width
-    compute, stores = group_body(group, places, "i", line=("row", "column"))
-    lines = [f"row = line * {columns}"]
+    lines, ends = [f"row = line * {columns}"], write_body(group, places, "i", line=("row", "column"))
     if count:
-        inner, results = group_body(group, places, "i", row="row")
-        targets, names = zip(*[line.split(" = ") for line in results], strict=True)
-        held = [f"held_{number}" for number in range(len(names))]
+        inner = write_body(group, places, "i", row="row")
+        assert len(inner.stores) == len(inner.results), "each cell writes to itself alone"
+        held = {f"held_{number}": result for number, result in enumerate(inner.results)}
         lines += [f"for block in range({count}):", f"    first_of_block = row + {margin} + {width} * block"]
         lines += [f"    {name} = vector_{width}(0.0)" for name in held]
         loop = [f"for r in range({width}):", "    i = first_of_block + r"]
-        lines += indent([*loop, *indent(inner), *[f"    {h}[r] = {n}" for h, n in zip(held, names, strict=True)]])
-        lines += indent([*loop, *[f"    {target} = {h}[r]" for target, h in zip(targets, held, strict=True)]])
+        kept = [f"    {name}[r] = {value}" for name, (_, value) in held.items()]
+        lines += indent([*loop, *indent(inner.compute), *kept])
+        lines += indent([*loop, *[f"    {entry} = {name}[r]" for name, (entry, _) in held.items()]])
     skip = width * count
     if skip:
         lines += [f"for left in range({columns - skip}):", f"    column = left + ti.min(left // {margin}, 1) * {skip}"]
     else:
         lines += [f"for column in range({columns}):"]
     lines += ["    i = row + column"]
-    return [*lines, *indent(compute), *indent(stores)]
+    return [*lines, *indent(ends.body)]
 
 
 def launch_lines(
-    group: Group, places: Mapping[Slot, Place], offsets: Mapping[str, str], *, parallel: bool, batched: bool, cpu: bool
+    group: Group,
+    places: Mapping[Slot, Place],
+    offsets: Mapping[str, Offset],
+    *,
+    parallel: bool,
+    batched: bool,
+    cpu: bool,
 ) -> list[str]:
     """Write a group's loop as a loop of its own over all elements of all batch members."""
     size, index = ("1", "0") if group.domain == WHOLE else (size_name(group.domain), "i")
@@ -110,37 +122,26 @@ def launch_lines(
     if rows:
         size, index, body = f"({size} // {group.domain.grid[-1]})", "line", row_lines(group, places)
     else:
-        body = [line for part in group_body(group, places, index) for line in part]
-    named = find_names(body)
-    used = [f"{name} = {expression}" for name, expression in offsets.items() if name in named]
-    if "t" in find_names(used):
-        used = ["t = begin", *used]
+        body = write_body(group, places, index).body
     if not batched:
         split = ["member = 0"] if group.domain == WHOLE else ["member = 0", f"{index} = y"]
     else:
         split = [f"member = y // {size}"] + ([] if group.domain == WHOLE else [f"{index} = y - member * {size}"])
-    inner = [*split, *used, *body]
+    inner = [*split, *offset_lines(offsets, body), *body]
     total = f"members * {size}" if batched else size
     if group.in_order or (cpu and not batched and not group.heavy and group.domain.size <= LIGHT):
         parallel = False
     lines = [f"ti.loop_config(serialize={not parallel})"]
     if parallel and cpu and (group.heavy or rows):
-        lines += [
-            f"for z in range(pieces * {SPREAD}):",
-            f"    if z % {SPREAD} == 0:",
-            f"        piece = z // {SPREAD}",
-            f"        for y in range(({total}) * piece // pieces, ({total}) * (piece + 1) // pieces):",
-            *indent(inner, 3),
-        ]
-    else:
-        lines += [f"for y in range({total}):", *indent(inner)]
-    return lines
+        head = f"for y in range(({total}) * piece // pieces, ({total}) * (piece + 1) // pieces):"
+        return [*lines, *spread_lines("pieces", "piece", [head, *indent(inner)])]
+    return [*lines, f"for y in range({total}):", *indent(inner)]
 
 
 def block_lines(group: Group, places: Mapping[Slot, Place], lanes: int) -> list[str]:
     """Write a group's loop for the threads of a block, each with its number `lane`; they wait for each other then."""
     whole = group.domain == WHOLE
-    body = [line for part in group_body(group, places, "0" if whole else "i") for line in part]
+    body = write_body(group, places, "0" if whole else "i").body
     size = size_name(group.domain)
     if whole:
         lines = ["if lane == 0:", *indent(body)]

@@ -6,14 +6,14 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from simphys.autograd import runtime
 from simphys.autograd.kernels import device
 from simphys.simulator import Array, Shape
-from simphys.substep.action import Action, Moment, Slot
+from simphys.substep.action import Action, Moment, Position, Slot
 
 from . import forms
 from .arrays import copy_elements, to_device
@@ -37,12 +37,12 @@ class Call:
     def bind(self, known: Mapping[str, Any], inputs: Mapping[str, Array], notes: dict[str, Any]) -> CallLaunch:
         """Bind it to the arrays of an engine, as `inputs`, which lie on the host, or else as `known` arguments."""
         layout = self.layout
-        sizes = layout.sizes | layout.starts | {f"size_{array}": size for array, size in layout.parts.items()}
-        sizes |= {name: known[name] for name in ("rows", "dense_rows", "steps") if name in known}
+        sizes = {**layout.integers, **{name: known[name] for name in ("rows", "dense_rows", "steps") if name in known}}
 
         def locate(slot: Slot, member: int) -> _Memory:
-            name = layout.places[slot].array.removeprefix(ARRAY)
-            at = _Position(*_find_position(slot, layout, sizes, member))
+            place = layout.places[slot]
+            name, found = place.array.removeprefix(ARRAY), layout.offset(place).find(sizes)
+            at = found._replace(begin=found.begin + found.each_member * member)
             array = inputs[name] if name in inputs else known[name]
             return (_HostMemory if isinstance(array, np.ndarray) else _DeviceMemory)(array, at, slot)
 
@@ -121,30 +121,17 @@ class _Arrays(dict[Slot, Array]):
         return self[self._slots[self._places[slot]]]
 
 
-class _Position(NamedTuple):
-    """Where a slot begins in its array: in row 0 of a launch of step 0, and how far it moves with these."""
-
-    begin: int
-    each_row: int
-    each_step: int
-
-    def at(self, row: int, step: int) -> int:
-        """First element in a row, for a launch that begins with a step."""
-        return self.begin + self.each_row * row + self.each_step * step
-
-
 class _HostMemory:
     """Memory of a slot in an array of the host, which is taken and written in place."""
 
-    def __init__(self, array: Array, position: _Position, slot: Slot) -> None:
+    def __init__(self, array: Array, position: Position, slot: Slot) -> None:
         length = math.prod(slot.memory_element)
         self._numbers, self._shape, self._size = array.reshape(-1), slot.value.shape, slot.value.size
-        self._position = _Position(*[length * n for n in position])
+        self._position = Position(*[length * n for n in position])
         self.is_fixed = not (position.each_row or position.each_step)
 
     def fetch(self, row: int, step: int, *, read: bool) -> Array:
-        position = self._position
-        begin = position.begin + position.each_row * row + position.each_step * step
+        begin = self._position.at(row, step)
         found: Array = self._numbers[begin : begin + self._size].reshape(self._shape)
         return found
 
@@ -154,7 +141,7 @@ class _DeviceMemory:
 
     is_fixed = False
 
-    def __init__(self, array: Any, position: _Position, slot: Slot) -> None:
+    def __init__(self, array: Any, position: Position, slot: Slot) -> None:
         self._array, self._position = array, position
         self._shape: Shape = slot.value.shape
         self._element, self._count = slot.memory_element, slot.memory_count
@@ -173,13 +160,3 @@ class _DeviceMemory:
 
 
 _Memory = _HostMemory | _DeviceMemory
-
-
-def _find_position(slot: Slot, layout: Layout, sizes: Mapping[str, int], member: int) -> tuple[int, int, int]:
-    """Read an offset, which is linear in the row and the first step of the launch."""
-    offset = layout.places[slot].offset
-    code = compile(layout.offsets.get(offset, offset), "<offset>", "eval")
-    begin, after, later = (
-        eval(code, {}, {**sizes, "member": member, "t": row, "first": first}) for row, first in ((0, 0), (1, 0), (0, 1))
-    )
-    return begin, after - begin, later - begin
