@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -202,6 +202,14 @@ class Site:
         self._indent = self._indent[4:]
 
     @contextmanager
+    def nest(self, heads: Sequence[str]) -> Iterator[None]:
+        """Indent the lines of a `with` block below several heads, each below the one before."""
+        with ExitStack() as blocks:
+            for head in heads:
+                blocks.enter_context(self.block(head))
+            yield
+
+    @contextmanager
     def loop(self, index: str, size: str) -> Iterator[None]:
         """Indent the lines of a `with` block below a loop, whose index is the body's own one."""
         before = self.index, self._known, self._expressions
@@ -258,11 +266,8 @@ class Site:
 
     def put(self, slot: Slot, view: View, index: str, expression: str) -> None:
         """Set the element at any index at once, in a body whose parts run in order."""
-        place = self._places[slot]
-        name = self.assign("put", expression)
-        parts = split_element(name, view.element, whole=place.is_whole)
-        for at, part in zip(_addresses(place, view, index), parts, strict=True):
-            self.line(f"{place.array}[{at}] = {part}")
+        for entry, part in self._entries(slot, view, index, self.assign("put", expression)):
+            self.line(f"{entry} = {part}")
 
     def add(self, slot: Slot, view: View, expression: str) -> None:
         """Add to the element at the loop's own index."""
@@ -273,13 +278,12 @@ class Site:
 
         All are read before one is written, which is faster. If two are the same element, their contributions cancel.
         """
-        place, held = self._places[slot], []
-        parts = split_element(expression, view.element, whole=place.is_whole)
+        held = []
         for sign, index in ends:
-            for at, part in zip(_addresses(place, view, index), parts, strict=True):
+            for entry, part in self._entries(slot, view, index, expression):
                 before = self.fresh("before")
-                self.stores.append(f"{before} = {place.array}[{at}]")
-                held.append(f"{place.array}[{at}] = {before} {sign} {part}")
+                self.stores.append(f"{before} = {entry}")
+                held.append(f"{entry} = {before} {sign} {part}")
         self.stores += held
 
     def sum_up(self, slot: Slot, view: View, expression: str) -> None:
@@ -296,31 +300,29 @@ class Site:
         """
         atomic, stores = runtime.settings().on_gpu and not alone, []
         for slot, view, index, name in terms:
-            place = self._places[slot]
-            parts = split_element(name, view.element, whole=place.is_whole)
-            for at, part in zip(_addresses(place, view, index), parts, strict=True):
-                array = f"{place.array}[{at}]"
+            for entry, part in self._entries(slot, view, index, name):
                 if atomic:
-                    stores.append(f"{array} += {part}")
+                    stores.append(f"{entry} += {part}")
                 else:
-                    stores.append(f"{array} = {self.assign('before', array)} + {part}")
+                    stores.append(f"{entry} = {self.assign('before', entry)} + {part}")
         for store in stores:
             self.line(store)
 
     def set_at(self, slot: Slot, view: View, index: str, expression: str) -> None:
         """Set the element at another index."""
-        place = self._places[slot]
-        parts = split_element(expression, view.element, whole=place.is_whole)
-        for at, part in zip(_addresses(place, view, index), parts, strict=True):
-            self.stores.append(f"{place.array}[{at}] = {part}")
+        self.stores += [f"{entry} = {part}" for entry, part in self._entries(slot, view, index, expression)]
 
     def add_at_guarded(self, slot: Slot, view: View, sign: str, index: str, expression: str) -> None:
         """Add to the element at another index, unless that is negative."""
-        place = self._places[slot]
-        parts = split_element(expression, view.element, whole=place.is_whole)
         self.stores.append(f"if {index} >= 0:")
-        for at, part in zip(_addresses(place, view, index), parts, strict=True):
-            self.stores.append(f"    {place.array}[{at}] = {place.array}[{at}] {sign} {part}")
+        for entry, part in self._entries(slot, view, index, expression):
+            self.stores.append(f"    {entry} = {entry} {sign} {part}")
+
+    def _entries(self, slot: Slot, view: View, index: str, expression: str) -> list[tuple[str, str]]:
+        """Expressions of the entries of an element in memory, each with the part of another expression for it."""
+        place = self._places[slot]
+        entries = [f"{place.array}[{at}]" for at in _addresses(place, view, index)]
+        return list(zip(entries, split_element(expression, view.element, whole=place.is_whole), strict=True))
 
     def has_set(self, slot: Slot) -> bool:
         """True if the element at the loop's own index was set."""
@@ -334,10 +336,7 @@ class Site:
     def flush(self) -> None:
         """Write the elements that were set at the loop's own index to memory, where they have any."""
         for slot, view in self.pending().items():
-            place = self._places[slot]
-            parts = split_element(self._known[slot], view.element, whole=place.is_whole)
-            entries = [f"{place.array}[{at}]" for at in _addresses(place, view, self.index)]
-            self.results += zip(entries, parts, strict=True)
+            self.results += self._entries(slot, view, self.index, self._known[slot])
         self.stores += [f"{entry} = {value}" for entry, value in self.results]
 
     @property

@@ -8,13 +8,12 @@ from typing import Any, Literal
 import numpy as np
 
 from simphys.autograd.errors import InputError
-from simphys.simulator import Shape
 
 from .action import Access, Site, Slot
 from .contribution import Contribution, Ends, write_ends
 from .function import declare
 from .loops import LoopPattern
-from .pattern import Source, name_ends, name_sources
+from .pattern import name_ends, name_sources
 from .program import Domain, Op, Value, View, arrays_of
 from .relation import cached, with_inverse
 from .scope import Scope, adjoint_slot
@@ -55,32 +54,27 @@ def edges(
     """
     gathered = {p: (array, by) for by, arrays in zip(EACH, name_ends(both), strict=True) for p, array in arrays.items()}
     sources = name_sources(between=between, gathered=gathered, own=own, shared=shared, constant=constant)
-    return declare(
-        Edges(func, sources, results={onto: next(iter(between))}, over=over, nodes=nodes, unread=unread or {})
-    )
+    made = Edges(func, sources, results={onto: next(iter(between))}, over=over)
+    made.nodes, made.unread = nodes, unread or {}
+    made.require_unread()
+    return declare(made)
 
 
 class Edges(LoopPattern):
     """The pattern of `edges`."""
 
     adjoint_access: Access = "other"
+    has_own_results = False
     element_us = 0.004
     is_cheap = False
     width = BLOCK
 
-    def __init__(
-        self,
-        func: Any,
-        sources: Mapping[str, Source],
-        *,
-        results: Mapping[str, str | Shape],
-        over: str,
-        nodes: str,
-        unread: Mapping[str, tuple[str, str]],
-    ) -> None:
-        super().__init__(func, sources, results=results, over=over)
-        self.nodes, self.unread = nodes, unread
-        for name, (idle, other) in unread.items():
+    nodes = "nodes"
+    """Index set that the edges join."""
+
+    def require_unread(self) -> None:
+        """Raise InputError for parameters of `unread` that do not fit each other."""
+        for name, (idle, other) in self.unread.items():
             kinds = [self.sources[each].kind if each in self.sources else "" for each in (name, idle, other)]
             if "" in kinds or kinds[1] != kinds[2] or idle == other:
                 constraint = "unread names a parameter, one that has no effect without it, and another of the same kind"

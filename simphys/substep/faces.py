@@ -21,7 +21,7 @@ from .contribution import Contribution
 from .function import declare
 from .grid import CELLS, GridPattern
 from .loops import RuleInputs
-from .pattern import Source, name_ends, name_sources
+from .pattern import name_ends, name_sources
 from .program import WHOLE, Op, Value, View, arrays_of
 from .relation import cached
 from .scope import Scope
@@ -59,7 +59,13 @@ def faces(
     """
     lower, upper = name_ends(both)
     sources = name_sources(between=between, one=lower, other=upper, shared=shared, constant=constant)
-    return declare(Faces(func, sources, onto=onto, periodic=periodic))
+    first = next((name for name, source in sources.items() if source.kind in RELATED), "")
+    if not first:
+        constraint = "a flux depends on values at the two cells of its face"
+        raise InputError(f"faces of {onto}", constraint, "neither between nor both", "Declare one of these.")
+    made = Faces(func, sources, results={onto: first}, over=CELLS)
+    made.periodic = periodic
+    return declare(made)
 
 
 class _Face(NamedTuple):
@@ -77,16 +83,12 @@ class Faces(GridPattern):
     """The pattern of `faces`."""
 
     adjoint_access: Access = "other"
+    has_own_results = False
     element_us = 0.006
     width = BLOCK
 
-    def __init__(self, func: Any, sources: Mapping[str, Source], *, onto: str, periodic: str) -> None:
-        first = next((name for name, source in sources.items() if source.kind in RELATED), "")
-        if not first:
-            constraint = "a flux depends on values at the two cells of its face"
-            raise InputError(f"faces of {onto}", constraint, "neither between nor both", "Declare one of these.")
-        super().__init__(func, sources, results={onto: first}, over=CELLS)
-        self.periodic = periodic
+    periodic = ""
+    """Attribute of the model with a bool for each axis."""
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.read_grid(model)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from simphys.autograd.errors import InputError
 from simphys.numerics.element import Rule
 
 from .action import Access, Site, Slot, zero_element
 from .contribution import Contribution, Ends, add_own_adjoint, append_loop, write_ends, write_own
-from .pattern import Pattern
-from .program import Op, Value
+from .pattern import Pattern, Source
+from .program import WHOLE, Op, Value, View
 from .scope import Scope, adjoint_slot
 
 Load = Callable[[str, Literal["value", "tangent"]], str]
@@ -32,6 +33,15 @@ class RuleInputs(NamedTuple):
 
 class LoopPattern(Pattern):
     """A pattern whose forward, adjoint and tangent are each one loop, and loops that finish their contributions."""
+
+    has_own_results = True
+    """True if an element of the loop has results of its own, which rules may take."""
+
+    def __init__(self, func: Any, sources: Mapping[str, Source], **options: Any) -> None:
+        super().__init__(func, sources, **options)
+        if self.reads_results and not self.has_own_results:
+            found, remedy = f"{self.element.name} has one that does", "Compute what it needs from the inputs."
+            raise InputError(self.source, "no rule takes the results: an element of the loop has none", found, remedy)
 
     width = 1
     """Elements that are computed together."""
@@ -129,7 +139,7 @@ class LoopPattern(Pattern):
 
     def tangent_inputs(self) -> RuleInputs:
         """Find what the tangent reads."""
-        rule = self.tangent_rule()
+        rule = self.element.require_tangent()
         names, results = rule.reads((True,) * len(rule.results)), self.element.results_read(rule)
         values = names & frozenset(self.element.inputs)
         return RuleInputs(rule, values, results, frozenset([name[1:] for name in names - values - {*results}]))
@@ -145,7 +155,6 @@ class LoopPattern(Pattern):
         found = self.input_reads(op, scope, given.values)
         found |= self.input_reads(op, scope, given.moving or frozenset(), "tangent")
         if given.results:
-            assert op.onto is None, "an element of the loop has its own results"
             found |= {Slot("value", value): "own" for value in op.outputs}
         return found
 
@@ -169,3 +178,73 @@ class LoopPattern(Pattern):
         """Load the adjoints of the results; 0 for one that has none."""
         zeros = {value: zero_element(value.elements.element) for value in op.outputs}
         return [self.load_adjoint(site, op, scope, v) if scope.has_adjoint(v) else zeros[v] for v in op.outputs]
+
+    # --- loads of inputs
+
+    def adjoint_rule(self) -> Rule:
+        """Return the adjoint of the element function."""
+        assert self.element.adjoint is not None, "checked when declared"
+        return self.element.adjoint
+
+    def wanted_adjoints(self, op: Op, scope: Scope) -> list[str]:
+        """List the inputs whose adjoints are wanted, but for those that are zero."""
+        rule = self.adjoint_rule()
+        zeros = {name for name, value in op.arrays.items() if scope.is_zero(value)}
+        names = rule.parameters[-len(op.outputs) :]
+        zeros |= {name for name, value in zip(names, op.outputs, strict=True) if not scope.has_adjoint(value)}
+        vanishing = rule.vanishing(zeros)
+        pairs = zip(self.varying, vanishing, strict=True)
+        return [name for name, is_zero in pairs if scope.wants(op.inputs[name]) and not is_zero]
+
+    def has_gaps(self, op: Op, by: str) -> bool:
+        """Return True if some elements of the loop read nothing by an index array."""
+        return True
+
+    def load_input(self, site: Site, op: Op, scope: Scope, name: str, kind: Any) -> str:
+        """Load an input at the loop's index."""
+        value = op.inputs[name]
+        if not isinstance(value, Value):
+            return scope.number(op, name)
+        view = op.views[name]
+        if scope.is_zero(value, kind):
+            return zero_element(view.element)
+        slot, source = Slot(kind, value), self.sources[name]
+        if source.kind == "gathered":
+            return self.load_gathered(site, op, scope, source.by, slot, view)
+        if view.domain == WHOLE and op.domain != WHOLE:
+            return site.assign(value.name, site.load_at(slot, view, "0"))
+        return site.load(slot, view)
+
+    def load_gathered(self, site: Site, op: Op, scope: Scope, by: str, slot: Slot, view: View) -> str:
+        """Load the element that an index array names; 0 where it names none."""
+        if not view.domain.size:  # no element that `picked` could be
+            return zero_element(view.element)
+        index = site.once(f"{scope.relation(op, by)}[{site.index}]")
+        if not self.has_gaps(op, by):
+            return site.assign(slot.value.name, site.load_at(slot, view, index))
+        picked = site.assign(slot.value.name, site.load_at(slot, view, f"ti.max({index}, 0)"))
+        return site.assign(slot.value.name, f"ti.select({index} >= 0, {picked}, {zero_element(view.element)})")
+
+    def zero(self, op: Op, name: str) -> str:
+        return zero_element(op.views[name].element if name in op.views else ())
+
+    def input_access(self, name: str, op: Op) -> Access:
+        """Tell where an iteration reads an input: at the loop's own index, or elsewhere."""
+        related = self.sources[name].kind in ("gathered", "between")
+        return "other" if related or op.views[name].domain != op.domain else "own"
+
+    def input_reads(self, op: Op, scope: Scope, names: frozenset[str], kind: Any = "value") -> dict[Slot, Access]:
+        """Slots of the named inputs."""
+        found: dict[Slot, Access] = {}
+        for name, value in op.arrays.items():
+            if name not in names or scope.is_zero(value, kind):
+                continue
+            slot, access = Slot(kind, value), self.input_access(name, op)
+            found[slot] = "other" if "other" in (access, found.get(slot)) else "own"
+        return found
+
+    def call(self, site: Site, rule: Any, arguments: Sequence[str], scope: Scope) -> list[str]:
+        """Call a rule, and name its results."""
+        names = [site.fresh("y") for _ in rule.results]
+        site.line(f"{', '.join(names)} = {scope.function(rule)}({', '.join(arguments)})")
+        return names

@@ -33,6 +33,7 @@ from .scope import Scope
 
 DIFFERENCE = "difference to the neighbour"
 """Local variable that the loop over neighbours shares with its terms."""
+RAISE = "Raise `neighbours` of the model, unless particles overlap."
 NEIGHBOUR_US = 0.002
 """Serial cost [us] of one place of a list in the forward pass, approximately."""
 
@@ -101,18 +102,16 @@ class Neighbours(Pairs):
     def check_results(self, op: Op, inputs: Sequence[Any], results: Sequence[Any]) -> None:
         finite = all([np.isfinite(given).all() for given in inputs])
         if finite and not all([np.isfinite(result).all() for result in results]):
-            remedy = "Raise `neighbours` of the model, unless particles overlap."
-            capacity = op.variant.capacity
-            raise InputError(self.source, f"a particle has at most {capacity} neighbours", "one has more", remedy)
+            constraint = f"a particle has at most {op.variant.capacity} neighbours"
+            raise InputError(self.source, constraint, "one has more", RAISE)
 
     checks_adjoints = True
 
     def check_adjoints(self, op: Op, adjoints: Sequence[Any]) -> None:
         if any([np.isnan(values).any() for values in adjoints]):
-            capacity = op.variant.capacity
-            constraint = f"on the way back, where lists are made anew, a particle has at most {capacity} neighbours"
-            remedy = "Raise `neighbours` of the model, unless particles overlap."
-            raise InputError(f"{self.source}, list of neighbours", constraint, "one has more within the skin", remedy)
+            most = f"a particle has at most {op.variant.capacity} neighbours"
+            constraint = f"on the way back, where lists are made anew, {most}"
+            raise InputError(f"{self.source}, list of neighbours", constraint, "one has more within the skin", RAISE)
 
     def arrange(self, op: Op) -> None:
         """Leave vectors whole, as neighbours lie anywhere."""

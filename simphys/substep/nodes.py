@@ -5,7 +5,6 @@ A cell beyond a side stands for a cell inside, as a field is continued there, se
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from simphys.numerics.cubic import STENCIL, cubic
 from simphys.simulator import Array, Shape
 
 from .action import Site, build_element
+from .grid import row_major
 from .program import Op
 from .relation import cached, read_relation
 from .scope import Scope
@@ -122,11 +122,6 @@ def _choose(index: str, values: Sequence[str]) -> str:
 def flat_index(at: Sequence[str], strides: Sequence[int | str]) -> str:
     """Expression of the index of a cell."""
     return " + ".join([a if stride == 1 else f"{a} * {stride}" for a, stride in zip(at, strides, strict=True)])
-
-
-def row_major(cells: Shape) -> list[int]:
-    """Return the distance in memory from one cell to the next along each axis."""
-    return [math.prod(cells[axis + 1 :]) for axis in range(len(cells))]
 
 
 @dataclass(frozen=True)

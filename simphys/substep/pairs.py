@@ -23,7 +23,7 @@ from .action import Access, Kind, Site, Slot, size_name, zero_element
 from .contribution import Contribution
 from .function import declare
 from .loops import LoopPattern, RuleInputs
-from .pattern import Source, name_ends, name_sources
+from .pattern import name_ends, name_sources
 from .program import WHOLE, Domain, Op, Value, View
 from .scope import Scope
 
@@ -65,22 +65,10 @@ class Pairs(LoopPattern):
 
     is_cheap = False
     heavy = True
+    has_own_results = False
     adjoint_access: Access = "other"
     swept = ("between", *OF_FIRST, *OF_SECOND)
     """Sources that the sums over j go through."""
-
-    def __init__(
-        self,
-        func: Any,
-        sources: Mapping[str, Source],
-        *,
-        results: Mapping[str, str | Shape],
-        over: str,
-    ) -> None:
-        super().__init__(func, sources, results=results, over=over)
-        if self.reads_results:
-            found, remedy = "an adjoint or a tangent that takes it", "Compute what it needs from the inputs."
-            raise InputError(self.source, "no rule takes the force of a pair, which is not stored", found, remedy)
 
     def cost_us(self, op: Op) -> float:
         return PAIR_US * op.domain.size**2

@@ -13,7 +13,7 @@ from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Shape
 
 from .action import Site, Slot, build_element, zero_element
-from .contribution import Contribution, add_entry_adjoint
+from .contribution import Contribution, add_own_adjoint
 from .function import declare
 from .grid import CELLS, GridPattern, locate_cell
 from .pattern import Source, name_sources
@@ -219,4 +219,4 @@ class PerElement(GridPattern):
 
     def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
         kind, by = self.sources[name].kind, self.sources[name].by
-        return add_entry_adjoint(op, name, scope, int(by)) if kind == "entry" else super().add_adjoint(op, scope, name)
+        return add_own_adjoint(op, name, scope, int(by)) if kind == "entry" else super().add_adjoint(op, scope, name)

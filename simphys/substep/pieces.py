@@ -8,7 +8,6 @@ part.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,10 +16,10 @@ from simphys.numerics import bspline
 from simphys.simulator import Shape
 
 from .action import Action, Offset, Place, Site, Slot, size_name, zero_element
-from .grid import CELLS
+from .grid import CELLS, row_major
 from .lanes import lane_lines
 from .per_element import PerElement
-from .program import Domain, Op, Program, Value, View
+from .program import Domain, Op, Program, Value, make_local
 from .schedule import Group
 from .scope import Scope
 from .splines import SPACING, SplinePattern, op_cells
@@ -47,9 +46,7 @@ class Pieces:
     @cached_property
     def box(self) -> Slot:
         """Corners of the box of each piece."""
-        domain = Domain("pieces_of_particles", self.count)
-        view = View(domain, (2 * self.dim,))
-        return Slot("value", Value("box", (self.count, 2 * self.dim), "local", view))
+        return Slot("value", make_local("box", Domain("pieces_of_particles", self.count), (2 * self.dim,)))
 
     def prepare(self, scope: Scope) -> None:
         """Let the sums of a pass go by pieces and parts."""
@@ -68,8 +65,7 @@ class Pieces:
 
     def _find_boxes(self) -> Action:
         slot, dim = Slot("value", self.position), self.dim
-        view, box = self.position.view, self.box.value.view
-        assert view is not None and box is not None, "seen by sub-steps"
+        view, box = self.position.elements, self.box.value.elements
 
         def emit(site: Site) -> None:
             begin, end = (f"{size_name(view.domain)} * ({site.index} + {k}) // {self.count}" for k in (0, 1))
@@ -144,7 +140,7 @@ class Pieces:
             width = f"(high_{d} - low_{d})"
             lines += [f"    cell_{d} = low_{d} + {rest if d == 0 else f'{rest} % {width}'}"]
             rest = f"({rest} // {width})"
-        strides = [math.prod(self.cells[d + 1 :]) for d in range(dim)]
+        strides = row_major(self.cells)
         row = " + ".join([f"cell_{d} * {strides[d]}" for d in range(dim - 1)]) or "0"
         last = dim - 1
         lines += [

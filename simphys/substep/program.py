@@ -100,6 +100,13 @@ class Value:
         return self.role != "constant"
 
 
+def make_local(name: str, domain: Domain, element: Shape = (), *, components_first: bool = False) -> Value:
+    """Make a value with an element for each index of a set."""
+    leading = () if domain == WHOLE else domain.grid or (domain.size,)
+    shape = (*element, *leading) if components_first else (*leading, *element)
+    return Value(name, shape, "local", View(domain, element, components_first))
+
+
 def arrays_of(inputs: Mapping[str, Value | float]) -> dict[str, Value]:
     """Return the arrays among the inputs of a sub-step."""
     return {name: value for name, value in inputs.items() if isinstance(value, Value)}

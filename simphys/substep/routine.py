@@ -99,15 +99,12 @@ class Routine(Pattern):
     def __init__(
         self, name: str, functions: Functions, arrays: Fields, setting: Setting, *, of_model: Names, repeats: bool
     ) -> None:
-        self.name, self.over = name, ""
-        self.source = f"Routine({name})"
+        self.name, self.source, self.over = name, f"Routine({name})", ""
         self.element: Any = SimpleNamespace(name=name, tangent=functions.tangent)
-        self.sources = {number: Source("constant", number) for number in arrays.numbers}
-        self.sources |= {field: Source("fixed" if field in arrays.choices else "own", field) for field in arrays.given}
-        self.arguments = tuple(self.sources)
-        self.places = tuple(range(len(self.arguments)))
+        numbers = {number: Source("constant", number) for number in arrays.numbers}
+        given = {field: Source("own", field) for field in arrays.given}
+        self.take_arrays(numbers | given, dict.fromkeys(arrays.results, (0,)))
         self.varying = tuple([field for field in arrays.given if field not in arrays.choices])
-        self.results = dict.fromkeys(arrays.results, (0,))
         self.hidden_results = len(arrays.tape)
         self.fixed_results = tuple([n for n, result in enumerate(arrays.results) if result in arrays.choices])
         self._all_names = (*arrays.given, *arrays.results, *arrays.tape, *arrays.work)

@@ -25,7 +25,7 @@ from .event_passes import EventPasses
 from .event_text import ROW, saved_name
 from .fit import Use
 from .function import declare
-from .pattern import Pattern, Source
+from .pattern import Pattern, Source, camel_case
 from .program import WHOLE, Domain, Op, Value, View
 from .scope import Scope, adjoint_slot, hidden
 from .sequence_call import WORDS, Call, Parameters
@@ -126,17 +126,13 @@ class EventSequence(Pattern):
         self.move = Call(move.func, given, move.replaces, self.state)
         self.kinds = [self._kind(event) for event in events]
         self._calls = [self.move, *[call for kind in self.kinds for call in (kind.when, kind.act)]]
-        self.name = f"{''.join([word.capitalize() for word in over.split('_')])}InSequence"
+        self.name = f"{camel_case(over)}InSequence"
         self.source = f"{type(self).__name__}({', '.join([call.element.name for call in self._calls])})"
         self.element: Element = self.move.element
-        self.sources = {name: Source("own", name) for name in state}
+        sources = {name: Source("own", name) for name in state}
         for call in self._calls:
-            _collect_sources(call, self.sources)
-        self.varying = tuple([name for name, source in self.sources.items() if source.kind != "constant"])
-        self.sources[self.duration] = Source("constant", self.duration)
-        self.arguments = tuple([source.field for source in self.sources.values()])
-        self.places = tuple(range(len(self.arguments)))
-        self.results = {name: name for name in self.state}
+            _collect_sources(call, sources)
+        self.take_arrays(sources | {self.duration: Source("constant", self.duration)}, {n: n for n in self.state})
 
     def _kind(self, event: Event) -> RowKind:
         given = {**event.parameters.sources(), event.end: Source("end", "")}

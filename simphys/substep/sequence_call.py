@@ -11,7 +11,7 @@ from simphys.numerics.element import Element, Rule, element_of
 
 from .action import Kind, Site, Slot, identifier, zero_element
 from .fit import Use
-from .pattern import Source
+from .pattern import Source, name_ends, name_sources
 from .program import Op, Value
 from .scope import Scope
 
@@ -36,11 +36,9 @@ class Parameters:
 
     def sources(self) -> dict[str, Source]:
         """Return the source of each parameter."""
-        found = {p: Source("own", identifier(name)) for p, name in self.own.items()}
-        for (first, second), name in self.both.items():
-            found |= {first: Source("own", identifier(name)), second: Source("second", identifier(name))}
-        found |= {p: Source("shared", identifier(name)) for p, name in self.shared.items()}
-        return found | {p: Source("constant", identifier(name)) for p, name in self.constant.items()}
+        first, second = name_ends(self.both)
+        found = name_sources(own={**self.own, **first}, second=second, shared=self.shared, constant=self.constant)
+        return {name: source._replace(field=identifier(source.field)) for name, source in found.items()}
 
 
 class Call:

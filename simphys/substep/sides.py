@@ -15,7 +15,7 @@ from .action import Access, Site, Slot
 from .contribution import Contribution, Ends, write_ends
 from .function import declare
 from .grid import GridPattern
-from .pattern import Source, name_sources
+from .pattern import name_sources
 from .program import WHOLE, Domain, Op, Value, View
 from .relation import cached, with_inverse
 from .scope import Scope
@@ -49,19 +49,18 @@ def sides(
     """
     gathered = {p: (name, CELL) for p, name in cells.items()} | {p: (name, SIDE) for p, name in (of_side or {}).items()}
     sources = name_sources(gathered=gathered, shared=shared, constant=constant)
-    return declare(Sides(func, sources, results={onto: next(iter(cells))}, open_sides=open_sides))
+    made = Sides(func, sources, results={onto: next(iter(cells))}, over="side_faces")
+    made.open_sides = open_sides
+    return declare(made)
 
 
 class Sides(GridPattern):
     """The pattern of `sides`."""
 
     adjoint_access: Access = "other"
-
-    def __init__(
-        self, func: Any, sources: Mapping[str, Source], *, results: Mapping[str, str | Shape], open_sides: str
-    ) -> None:
-        super().__init__(func, sources, results=results, over="side_faces")
-        self.open_sides = open_sides
+    has_own_results = False
+    open_sides = ""
+    """Attribute of the model with the numbers of the open sides."""
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.read_grid(model)

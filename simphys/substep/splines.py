@@ -21,7 +21,7 @@ from .grid import CELLS, GridPattern
 from .loops import RuleInputs
 from .nodes import Cubic, CubicStencil
 from .pattern import Source
-from .program import Domain, Op, Value, View, arrays_of
+from .program import Domain, Op, Value, View, arrays_of, make_local
 from .scope import Scope, adjoint_slot
 from .stencil_text import Quadratic, QuadraticStencil
 
@@ -34,6 +34,8 @@ AnyStencil = QuadraticStencil | CubicStencil
 
 class SplinePattern(GridPattern):
     """Base of both patterns. The spacing of the nodes is an input besides those of the function."""
+
+    has_own_results = False
 
     def __init__(
         self,
@@ -51,8 +53,8 @@ class SplinePattern(GridPattern):
         shapes: dict[str, Any] = {name: like for name, like in results.items()}
         super().__init__(func, sources, results=shapes, over=over)
         offsets = [name for name, source in self.sources.items() if source.kind == "offset"]
-        if len(offsets) != 1 or self.reads_results:
-            constraint = "one parameter takes the offset of a node, and no rule takes the results"
+        if len(offsets) != 1:
+            constraint = "one parameter takes the offset of a node"
             raise InputError(self.source, constraint, f"{offsets}", "Correct the declaration.")
         (self.offset,) = offsets
         self.sources[SPACING] = Source("constant", SPACING, by=SPACING)
@@ -78,13 +80,9 @@ class SplinePattern(GridPattern):
         relations, sides = self.weights.tabulate(model, cells, domain.size, self.source)
         op = Op(self, inputs, domain, views, relations=relations, variant=(cells, sides), onto=self.target(grid))
         shapes = {name: like(len(cells)) if callable(like) else like for name, like in self.results.items()}
-        op.outputs = tuple([self._make_output(op, name, like) for name, like in shapes.items()])
+        elements = {n: like if isinstance(like, tuple) else self.element_shape(op, like) for n, like in shapes.items()}
+        op.outputs = tuple([make_local(n, op.onto or domain, element) for n, element in elements.items()])
         return op
-
-    def _make_output(self, op: Op, name: str, like: str | Shape) -> Value:
-        element = like if isinstance(like, tuple) else self.element_shape(op, like)
-        domain = op.onto or op.domain
-        return Value(name, (*(domain.grid or (domain.size,)), *element), "local", View(domain, element))
 
     def target(self, grid: Domain) -> Domain | None:
         """Index set of the results, where it is not that of the particles."""
@@ -183,7 +181,9 @@ class SplinePattern(GridPattern):
     ) -> list[str]:
         """Write the tangent of w f at a node."""
         moves = {**tangents, self.offset: f"-{tangents[self.offset]}"}
-        found = self.call_at(site, self.tangent_rule(), scope, values, [moves[name] for name in self.varying])
+        found = self.call_at(
+            site, self.element.require_tangent(), scope, values, [moves[name] for name in self.varying]
+        )
         terms = [f"{stencil.weight} * {each}" for each in found]
         if scope.moves(op.inputs[self.offset]):
             moved = self.load_input(site, op, scope, self.offset, "tangent")

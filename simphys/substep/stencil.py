@@ -20,7 +20,7 @@ from .function import declare
 from .grid import CELLS, GridPattern, locate_cell
 from .linear_map import LinearMap
 from .pattern import Source
-from .program import Domain, Op, Value, View, arrays_of
+from .program import Domain, Op, Value, View, arrays_of, make_local
 from .scope import Scope
 
 
@@ -66,8 +66,7 @@ class Stencil(LinearMap, GridPattern):
         views = {n: self._view(n, value, domain) for n, value in arrays_of(inputs).items()}
         op = Op(self, inputs, domain, views, variant=cells)
         element = self._result_element(len(cells))
-        view = View(domain, element, components_first=bool(element))
-        op.outputs = (Value(next(iter(self.results)), (*element, *cells), "local", view),)
+        op.outputs = (make_local(next(iter(self.results)), domain, element, components_first=bool(element)),)
         return op
 
     def _result_element(self, dim: int) -> Shape:

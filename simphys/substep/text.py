@@ -12,9 +12,9 @@ from typing import Any
 from simphys.autograd.kernels.generated import GeneratedKernel
 from simphys.autograd.kernels.launch import Kernel
 from simphys.autograd.kernels.runtime import ti
-from simphys.simulator import Array
+from simphys.simulator import Array, Shape
 
-from .action import Offset, Place, Site, Slot, size_name
+from .action import Offset, Place, Site, Slot, element_name, size_name
 from .program import WHOLE, Domain
 from .schedule import Group
 
@@ -185,35 +185,46 @@ def index_type(array: Array) -> str:
     return "ints" if array.ndim == 1 else "pairs"
 
 
+def list_parameters(
+    arrays: Mapping[str, Shape], relations: Mapping[str, Array], numbers: Iterable[str], integers: Iterable[str]
+) -> dict[str, str]:
+    """List the parameters of a kernel with their types: `arrays` by the shape of their elements, index arrays, ..."""
+    return {
+        **{name: f"array_{element_name(element)}" for name, element in arrays.items()},
+        **{name: index_type(array) for name, array in relations.items()},
+        **dict.fromkeys(numbers, "real"),
+        **dict.fromkeys(integers, "i32"),
+    }
+
+
+def group_options(groups: Sequence[Group]) -> dict[str, bool]:
+    """Choose how a kernel of these loops is compiled, see `make_kernel`."""
+    return {"reduced": acts_on_whole(groups), "exact": keeps_order(groups)}
+
+
 def make_kernel(
     name: str,
     parameters: Mapping[str, str],
     body: Sequence[str],
     functions: Mapping[str, Any],
     real: Any,
-    *,
-    reduced: bool = False,
-    wide: bool = False,
-    alike: bool = False,
-    exact: bool = False,
-    graph: bool = False,
-    block: bool = False,
+    **options: bool,
 ) -> Kernel:
     """Compile a kernel from text. `parameters` has their types: array_real, array_vector_2, ints, pairs, real, i32.
 
-    With `reduced`, it compiles in less time: for bodies that are long and hold no loops over elements. With `wide`, it
-    loads and stores whole vectors, in aligned arrays. With `alike`, it is compiled alike for any number of threads.
-    With `exact`, sums keep the order of their terms. With `graph`, CUDA launches its loops as one graph. With
+    Options: with `reduced`, it compiles in less time: for bodies that are long and hold no loops over elements. With
+    `wide`, it loads and stores whole vectors, in aligned arrays. With `alike`, it is compiled alike for any number of
+    threads. With `exact`, sums keep the order of their terms. With `graph`, CUDA launches its loops as one graph. With
     `block`, threads wait for each other in loops.
     """
     listed = ", ".join([f"{parameter}: {kind}" for parameter, kind in parameters.items()])
     text = "\n".join([f"def {name}({listed}):", *indent(body or ["pass"])]) + "\n"
-    return _compile(name, text, tuple(sorted(functions.items())), real, (reduced, wide, alike, exact, graph, block))
+    return _compile(name, text, tuple(sorted(functions.items())), real, tuple(sorted(options.items())))
 
 
 @functools.lru_cache(maxsize=512)
 def _compile(
-    name: str, text: str, functions: tuple[tuple[str, Any], ...], real: Any, options: tuple[bool, ...]
+    name: str, text: str, functions: tuple[tuple[str, Any], ...], real: Any, options: tuple[tuple[str, bool], ...]
 ) -> Kernel:
     space: dict[str, Any] = {"ti": ti, "i32": ti.i32, **dict(functions)}
     space["ints"] = ti.types.ndarray(dtype=ti.i32, ndim=1)
@@ -225,9 +236,7 @@ def _compile(
     file = f"<simphys {name} {next(_numbers)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec", dont_inherit=True), space)
-    reduced, wide, alike, exact, graph, block = options
-    chosen: Any = {"reduced": reduced, "wide": wide, "alike": alike, "exact": exact, "graph": graph, "block": block}
-    return GeneratedKernel(space[name], **chosen, written=find_written(text))
+    return GeneratedKernel(space[name], **dict(options), written=find_written(text))
 
 
 def find_written(text: str) -> frozenset[str] | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from simphys.autograd.errors import InputError
 from simphys.simulator import Shape
 
 from .action import Access, Action, Site, Slot, size_name, zero_element
 from .contribution import Contribution, write_own
 from .function import declare
 from .loops import LoopPattern, RuleInputs
-from .pattern import Source, name_sources
+from .pattern import name_sources
 from .program import WHOLE, Op, Value, View
 from .scope import Scope, hidden, reduce
 
@@ -40,14 +39,7 @@ class Total(LoopPattern):
     """The pattern of `total`."""
 
     adjoint_access: Access = "other"
-
-    def __init__(
-        self, func: Any, sources: Mapping[str, Source], *, results: Mapping[str, str | Shape] | None, over: str
-    ) -> None:
-        super().__init__(func, sources, results=results, over=over)
-        if self.reads_results:
-            found, remedy = f"{self.element.name} has a rule that does", "Write the rules as functions of the inputs."
-            raise InputError(self.source, "rules of a sum do not take the results", found, remedy)
+    has_own_results = False
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.own_domain(inputs)

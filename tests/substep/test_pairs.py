@@ -135,5 +135,5 @@ def test_rules_do_not_take_the_force_of_a_pair() -> None:
     def adj_push(d, force, adj_force):
         return -adj_force + 0 * force
 
-    with pytest.raises(InputError, match="no rule takes the force of a pair"):
+    with pytest.raises(InputError, match="no rule takes the results"):
         declare(push, both={})

@@ -10,7 +10,7 @@ from typing import Any
 from simphys.autograd import runtime
 from simphys.autograd.kernels.device import to_device
 from simphys.autograd.kernels.launch import Kernel
-from simphys.substep.action import TIME, Offset, element_name, size_name
+from simphys.substep.action import TIME, Offset, size_name
 from simphys.substep.schedule import Group
 from simphys.substep.text import (
     SPREAD,
@@ -19,9 +19,9 @@ from simphys.substep.text import (
     domains_of,
     find_names,
     indent,
-    index_type,
     keeps_order,
     launch_lines,
+    list_parameters,
     loop_lines,
     make_kernel,
     spread_lines,
@@ -104,20 +104,15 @@ def build_kernel(
     others = [n for n in COUNTS if n in named]
     integers = {n: size for n, size in sorted(integers.items()) if n in named}
     require_names(layout, {*relations, *numbers, *integers})
-    parameters = {
-        **{f"{ARRAY}{array}": f"array_{element_name(layout.elements[array])}" for array in used},
-        **{name: index_type(array) for name, array in relations.items()},
-        **dict.fromkeys(numbers, "real"),
-        **dict.fromkeys([*integers, *others], "i32"),
-        **({FINISHED: "ints"} if FINISHED in named else {}),
-    }
+    elements = {f"{ARRAY}{array}": layout.elements[array] for array in used}
+    parameters = list_parameters(elements, relations, numbers, [*integers, *others])
+    parameters |= {FINISHED: "ints"} if FINISHED in named else {}
     packing = Packing()
     if runtime.settings().on_gpu:
         body, parameters, packing = pack(body, parameters, layout, inputs, relations)
-    reduced = acts_on_whole(run.groups)
     functions = {n: function for n, function in sorted(run.scope.functions.items(), key=_name) if n in named}
-    chosen: Any = {"reduced": reduced, "alike": variant.alike, "exact": keeps_order(run.all_groups)}
-    chosen["block"] = bool(variant.lanes)
+    chosen = {"reduced": acts_on_whole(run.groups), "exact": keeps_order(run.all_groups)}
+    chosen |= {"alike": variant.alike, "block": bool(variant.lanes)}
 
     def make(name: str, body: list[str], *, graph: bool = False) -> Kernel:
         return make_kernel(name, {**parameters, **LAUNCH}, body, functions, runtime.real(), **chosen, graph=graph)

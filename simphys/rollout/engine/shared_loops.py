@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from simphys.autograd import runtime
-from simphys.substep.action import Offset, Place, Position, Slot, element_name
+from simphys.substep.action import Offset, Place, Position, Slot
 from simphys.substep.schedule import Group
-from simphys.substep.text import acts_on_whole, index_type, keeps_order, launch_lines, make_kernel
+from simphys.substep.text import group_options, launch_lines, list_parameters, make_kernel
 
 from .kernels import Loops, expand_time, find_integers
 from .memory import ARRAY, LAUNCH, Layout, Variant, require_names
@@ -123,15 +123,11 @@ def _compile(name: str, chunk: Chunk, run: Pass, layout: Layout, variant: Varian
         for word, part in zip(("start", "member", "step", "first"), Position._fields, strict=True):
             starts[f"{array}_{word}"] = layout.offset(place), part
     ints = [*_in_order(body, integers), *_in_order(body, ("members", "pieces")), *_in_order(body, starts)]
-    parameters = {
-        **{a: f"array_{element_name(layout.elements[p.array.removeprefix(ARRAY)])}" for p, a in places.named.items()},
-        **{relation: index_type(run.scope.relations[relation]) for relation in relations},
-        **{f"number_{k}": "real" for k in range(len(chunk.numbers))},
-        **dict.fromkeys(ints, "i32"),
-    }
+    elements = {array: layout.elements[place.array.removeprefix(ARRAY)] for place, array in places.named.items()}
+    numbers = [f"number_{k}" for k in range(len(chunk.numbers))]
+    parameters = list_parameters(elements, {name: run.scope.relations[name] for name in relations}, numbers, ints)
     functions = {key: run.scope.functions[key] for key in _in_order(body, run.scope.functions)}
-    reduced, exact = acts_on_whole(chunk.groups), keeps_order(chunk.groups)
-    options: Any = {"reduced": reduced, "alike": variant.alike, "exact": exact}
+    options = group_options(chunk.groups) | {"alike": variant.alike}
     kernel = make_kernel(f"loops_of_{name}", {**parameters, **LAUNCH}, body, functions, runtime.real(), **options)
     bound = (*[place.array for place in places.named], *relations, *chunk.numbers, *ints)
     offsets = {key: starts[key] for key in ints if key in starts}
