@@ -133,10 +133,6 @@ class Operation(Pattern):
         assert isinstance(source, Value), "all inputs are arrays"
         return Value(name, source.shape, "local", source.view)
 
-    def find_wanted(self, op: Op, scope: Scope) -> tuple[str, ...]:
-        """List the inputs whose adjoints are wanted."""
-        return tuple([name for name in self.varying if scope.wants(op.inputs[name])])
-
     # --- the three passes of an engine: calls between its launches
 
     def forward(self, op: Op, scope: Scope) -> None:
@@ -161,7 +157,7 @@ class Operation(Pattern):
         scope.add(_make_call(run, [slot for slot in slots.values() if slot not in still], written))
 
     def adjoint(self, op: Op, scope: Scope) -> None:
-        wanted, adds, targets = self.find_wanted(op, scope), {}, {}
+        wanted, adds, targets = tuple([n for n in self.varying if scope.wants(op.inputs[n])]), {}, {}
         missing = {Slot("adjoint", value) for value in op.outputs if not scope.has_adjoint(value)}
         call, slots = self._bind(op, "adjoint"), self._slots(op, "adjoint")
         for name in wanted:

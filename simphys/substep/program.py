@@ -209,7 +209,7 @@ class Program:
 
     @property
     def is_complex(self) -> bool:
-        """True if a sub-step takes so long, to compile and to run, that all others are cheap."""
+        """True if a sub-step takes so long, to compile and to run, that all others are cheap: one plan serves all."""
         return any([op.pattern.is_complex for op in self.ops])
 
     def constants(self) -> list[Value]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from simphys.substep.action import Access, Action, Site, Slot
+from simphys.substep.operation import whole_view
 from simphys.substep.pieces import Pieces
-from simphys.substep.program import WHOLE, Domain, Op, Program, Value, View
+from simphys.substep.program import WHOLE, Op, Program, Value, View
 from simphys.substep.schedule import Group, schedule
 from simphys.substep.scope import Scope, clear
 
@@ -214,8 +215,7 @@ def _append_adjoints(program: Program, scope: Scope) -> None:
             _append(op, "adjoint", scope)
     for name, value in program.state.items():
         if not scope.has_adjoint(value):  # it lies as that of the new state, with which it may share memory
-            view = program.result[name].view or View(Domain(f"all_{value.name}", value.size), ())
-            scope.begin(Slot("adjoint", value), view, "other")
+            scope.begin(Slot("adjoint", value), program.result[name].view or whole_view(value), "other")
 
 
 def _append_again(program: Program, scope: Scope, reads: Collection[Slot], available: Collection[Value]) -> None:

@@ -73,11 +73,6 @@ class Recorded:
         return 1 + sum([op.pattern.count_rounds(op) for op in self.program.ops])
 
     @property
-    def is_complex(self) -> bool:
-        """True if a sub-step takes long to compile, so that one plan serves all rollouts."""
-        return self.program.is_complex
-
-    @property
     def is_long(self) -> bool:
         """True if the step is too long for one kernel."""
         return len(self.program.ops) > LONG or any([op.pattern.is_long for op in self.program.ops])
@@ -85,7 +80,7 @@ class Recorded:
     @property
     def is_serial(self) -> bool:
         """True if a step takes one thing after the other, so that one thread goes through each member's loops."""
-        return self.is_complex or all([op.pattern.is_serial for op in self.program.ops])
+        return self.program.is_complex or all([op.pattern.is_serial for op in self.program.ops])
 
     @property
     def has_pieces(self) -> bool:
@@ -137,7 +132,7 @@ class EnginePlan:
         carried = [each for each in alike if not later & {each.old, each.new}]
         self.carried = () if carried and self._fits_registers else tuple(carried)
         ends = [value for each in self.carried for value in (each.old, each.new)]
-        self.stored = [] if recorded.is_complex else find_stored(program, reads, ends)
+        self.stored = [] if recorded.program.is_complex else find_stored(program, reads, ends)
         self.history = bool(ends) and self.stored != find_stored(program, reads)
         """True if adjoints read what is carried over, so that the engine keeps it for each step."""
         self._available = [*self.stored, *ends] if self.history else self.stored
@@ -196,7 +191,7 @@ class EnginePlan:
     @functools.cached_property
     def shares_workspace(self) -> bool:
         """True if forward and adjoint pass use the same workspace: neither expects zeros there."""
-        if not self._recorded.is_complex:
+        if not self._recorded.program.is_complex:
             return False
         groups = [*self._forward_pass[0].all_groups, *self._adjoint_pass(dense=False)[0].all_groups]
         return not any([action.clears for group in groups for action in group.actions])
@@ -221,7 +216,7 @@ class EnginePlan:
         parallel = key.parallel and (members > 1 or self._program.has_operations)
         made = self._recorded.tangents.setdefault((variant, parallel, key.precision, key.arch), {})
         chosen = moving, key.zeros
-        if chosen not in made and len(made) >= (0 if self._recorded.is_complex else OWN_TANGENTS):
+        if chosen not in made and len(made) >= (0 if self._recorded.program.is_complex else OWN_TANGENTS):
             control = () if self._program.control is None else ("control",)
             chosen = frozenset([*self._program.params, *control]), frozenset()
         if chosen not in made:

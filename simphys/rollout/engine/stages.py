@@ -23,7 +23,7 @@ from .passes import Pass
 
 
 @dataclass(frozen=True)
-class Call:
+class HostStage:
     """An operation between launches, and where the arrays lie that it takes."""
 
     action: Action
@@ -34,7 +34,7 @@ class Call:
         """Names of the arrays that it takes."""
         return [self.layout.places[slot].array for slot in self.action.slots()]
 
-    def bind(self, known: Mapping[str, Any], inputs: Mapping[str, Array], notes: dict[str, Any]) -> CallLaunch:
+    def bind(self, known: Mapping[str, Any], inputs: Mapping[str, Array], notes: dict[str, Any]) -> HostLaunch:
         """Bind it to the arrays of an engine, as `inputs`, which lie on the host, or else as `known` arguments."""
         layout = self.layout
         sizes = {**layout.integers, **{name: known[name] for name in ("rows", "dense_rows", "steps") if name in known}}
@@ -47,10 +47,10 @@ class Call:
             return (_HostMemory if isinstance(array, np.ndarray) else _DeviceMemory)(array, at, slot)
 
         members = [{slot: locate(slot, b) for slot in self.action.slots()} for b in range(known["members"])]
-        return CallLaunch(self.action, members, layout, notes)
+        return HostLaunch(self.action, members, layout, notes)
 
 
-Stage = Loops | Call
+Stage = Loops | HostStage
 
 
 def count_steps(stages: Sequence[Stage], steps: int) -> int:
@@ -71,13 +71,13 @@ def split_calls(run: Pass, layout: Layout, build: Callable[[Pass], Sequence[Loop
         stages.append((False, []))
     for number, (is_call, groups) in enumerate(stages):
         if is_call:
-            yield from [Call(action, layout) for group in groups for action in group.actions]
+            yield from [HostStage(action, layout) for group in groups for action in group.actions]
         else:
             deferred = run.deferred if number == len(stages) - 1 else []
             yield from build(replace(run, groups=groups, deferred=deferred))
 
 
-class CallLaunch:
+class HostLaunch:
     """An operation of a step, for all batch members, with the arrays of an engine."""
 
     def __init__(
