@@ -13,7 +13,8 @@ from simphys.autograd import runtime
 from simphys.autograd.kernels.launch import Kernel
 from simphys.simulator import Array, Shape
 
-from .action import Place, Slot, size_name
+from .action import Slot, size_name
+from .place import Place
 from .program import Op, Value
 from .schedule import find_locals, schedule
 from .scope import Scope

@@ -15,10 +15,11 @@ from functools import cached_property
 from simphys.numerics import bspline
 from simphys.simulator import Shape
 
-from .action import Action, Offset, Place, Site, Slot, size_name, zero_element
+from .action import Action, Site, Slot, size_name, zero_element
 from .grid import CELLS, row_major
 from .lanes import lane_lines
 from .per_element import PerElement
+from .place import Offset, Place
 from .program import Domain, Op, Program, Value, make_local
 from .schedule import Group
 from .scope import Scope

@@ -14,7 +14,8 @@ from simphys.autograd.kernels.launch import Kernel
 from simphys.autograd.kernels.runtime import ti
 from simphys.simulator import Array, Shape
 
-from .action import Offset, Place, Site, Slot, element_name, size_name
+from .action import Site, Slot, element_name, size_name
+from .place import Offset, Place
 from .program import WHOLE, Domain
 from .schedule import Group
 

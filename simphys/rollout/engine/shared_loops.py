@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from simphys.autograd import runtime
-from simphys.substep.action import Offset, Place, Position, Slot
+from simphys.substep.action import Slot
+from simphys.substep.place import Offset, Place, Position
 from simphys.substep.schedule import Group
 from simphys.substep.text import group_options, launch_lines, list_parameters, make_kernel
 

@@ -13,7 +13,8 @@ import numpy as np
 from simphys.autograd import runtime
 from simphys.autograd.kernels import device
 from simphys.simulator import Array, Shape
-from simphys.substep.action import Action, Moment, Position, Slot
+from simphys.substep.action import Action, Moment, Slot
+from simphys.substep.place import Position
 
 from . import forms
 from .arrays import copy_elements, to_device
