@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from simphys.autograd import runtime
 from simphys.simulator import Array, Shape
 
+from .place import Place
 from .program import Domain, Value, View
 
 Kind = Literal["value", "adjoint", "tangent", "sum", "row"]
@@ -25,9 +26,9 @@ Arrays = Mapping["Slot", Array]
 """Memory of slots as arrays, for operations that are no loops."""
 
 NUMBER = re.compile(r"_\d+$")
+"""Number of a value among those of one name, without which loops that repeat have the same text."""
 TYPES = ("real", "vector", "matrix")
 """Words that name types in the text, with numbers behind them."""
-"""Number of a value among those of one name, without which loops that repeat have the same text."""
 
 TIME = "for t in time:"
 """Head of the loop over the steps of a segment, the last step first, in the text of deferred actions."""
@@ -72,24 +73,6 @@ class Slot(NamedTuple):
     def memory_count(self) -> int:
         """Number of elements in memory."""
         return self.value.size // math.prod(self.memory_element)
-
-
-class Place(NamedTuple):
-    """Memory of a slot: elements of an array behind an offset."""
-
-    array: str
-    offset: str
-    """Expression of the position of the first element, "0" for none."""
-    by_component: bool = False
-    """True for an array of numbers: all first components of the vectors, then all second ones, as sums over elements
-    want. False for an array of vectors."""
-    is_flat: bool = False
-    """True for an array of numbers, one vector after the other."""
-
-    @property
-    def is_whole(self) -> bool:
-        """True if an entry of the array is an element."""
-        return not self.by_component and not self.is_flat
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +140,10 @@ class Site:
         """Names of local variables that several actions share, by what they are."""
         self.compute: list[str] = []
         self.stores: list[str] = []
+        self.results: list[tuple[str, str]] = []
+        """Entries that are set at the loop's own index, each with its value."""
+        self.has_blocks = False
+        """True if some lines are within inner loops or branches."""
         self._indent = ""
         self._known: dict[Slot, str] = {}
         self._pending: dict[Slot, View] = {}
@@ -171,10 +158,19 @@ class Site:
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
         """Indent the lines of a `with` block below `head`, such as a loop."""
+        self.has_blocks = True
         self.line(head)
         self._indent += "    "
         yield
         self._indent = self._indent[4:]
+
+    @contextmanager
+    def nest(self, heads: Sequence[str]) -> Iterator[None]:
+        """Indent the lines of a `with` block below several heads, each below the one before."""
+        with ExitStack() as blocks:
+            for head in heads:
+                blocks.enter_context(self.block(head))
+            yield
 
     @contextmanager
     def loop(self, index: str, size: str) -> Iterator[None]:
@@ -233,11 +229,8 @@ class Site:
 
     def put(self, slot: Slot, view: View, index: str, expression: str) -> None:
         """Set the element at any index at once, in a body whose parts run in order."""
-        place = self._places[slot]
-        name = self.assign("put", expression)
-        parts = split_element(name, view.element, whole=place.is_whole)
-        for at, part in zip(_addresses(place, view, index), parts, strict=True):
-            self.line(f"{place.array}[{at}] = {part}")
+        for entry, part in self._entries(slot, view, index, self.assign("put", expression)):
+            self.line(f"{entry} = {part}")
 
     def add(self, slot: Slot, view: View, expression: str) -> None:
         """Add to the element at the loop's own index."""
@@ -248,13 +241,12 @@ class Site:
 
         All are read before one is written, which is faster. If two are the same element, their contributions cancel.
         """
-        place, held = self._places[slot], []
-        parts = split_element(expression, view.element, whole=place.is_whole)
+        held = []
         for sign, index in ends:
-            for at, part in zip(_addresses(place, view, index), parts, strict=True):
+            for entry, part in self._entries(slot, view, index, expression):
                 before = self.fresh("before")
-                self.stores.append(f"{before} = {place.array}[{at}]")
-                held.append(f"{place.array}[{at}] = {before} {sign} {part}")
+                self.stores.append(f"{before} = {entry}")
+                held.append(f"{entry} = {before} {sign} {part}")
         self.stores += held
 
     def sum_up(self, slot: Slot, view: View, expression: str) -> None:
@@ -271,31 +263,29 @@ class Site:
         """
         atomic, stores = runtime.settings().on_gpu and not alone, []
         for slot, view, index, name in terms:
-            place = self._places[slot]
-            parts = split_element(name, view.element, whole=place.is_whole)
-            for at, part in zip(_addresses(place, view, index), parts, strict=True):
-                array = f"{place.array}[{at}]"
+            for entry, part in self._entries(slot, view, index, name):
                 if atomic:
-                    stores.append(f"{array} += {part}")
+                    stores.append(f"{entry} += {part}")
                 else:
-                    stores.append(f"{array} = {self.assign('before', array)} + {part}")
+                    stores.append(f"{entry} = {self.assign('before', entry)} + {part}")
         for store in stores:
             self.line(store)
 
     def set_at(self, slot: Slot, view: View, index: str, expression: str) -> None:
         """Set the element at another index."""
-        place = self._places[slot]
-        parts = split_element(expression, view.element, whole=place.is_whole)
-        for at, part in zip(_addresses(place, view, index), parts, strict=True):
-            self.stores.append(f"{place.array}[{at}] = {part}")
+        self.stores += [f"{entry} = {part}" for entry, part in self._entries(slot, view, index, expression)]
 
     def add_at_guarded(self, slot: Slot, view: View, sign: str, index: str, expression: str) -> None:
         """Add to the element at another index, unless that is negative."""
-        place = self._places[slot]
-        parts = split_element(expression, view.element, whole=place.is_whole)
         self.stores.append(f"if {index} >= 0:")
-        for at, part in zip(_addresses(place, view, index), parts, strict=True):
-            self.stores.append(f"    {place.array}[{at}] = {place.array}[{at}] {sign} {part}")
+        for entry, part in self._entries(slot, view, index, expression):
+            self.stores.append(f"    {entry} = {entry} {sign} {part}")
+
+    def _entries(self, slot: Slot, view: View, index: str, expression: str) -> list[tuple[str, str]]:
+        """Expressions of the entries of an element in memory, each with the part of another expression for it."""
+        place = self._places[slot]
+        entries = [f"{place.array}[{at}]" for at in _addresses(place, view, index)]
+        return list(zip(entries, split_element(expression, view.element, whole=place.is_whole), strict=True))
 
     def has_set(self, slot: Slot) -> bool:
         """True if the element at the loop's own index was set."""
@@ -309,10 +299,13 @@ class Site:
     def flush(self) -> None:
         """Write the elements that were set at the loop's own index to memory, where they have any."""
         for slot, view in self.pending().items():
-            place = self._places[slot]
-            parts = split_element(self._known[slot], view.element, whole=place.is_whole)
-            for at, part in zip(_addresses(place, view, self.index), parts, strict=True):
-                self.stores.append(f"{place.array}[{at}] = {part}")
+            self.results += self._entries(slot, view, self.index, self._known[slot])
+        self.stores += [f"{entry} = {value}" for entry, value in self.results]
+
+    @property
+    def body(self) -> list[str]:
+        """All lines, in order."""
+        return [*self.compute, *self.stores]
 
 
 def identifier(name: str) -> str:

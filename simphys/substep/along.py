@@ -19,12 +19,12 @@ from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Shape
 
 from .action import Access, Site, Slot
-from .contribution import append_loop, write_own
+from .contribution import append_map, write_own
 from .function import declare
 from .grid import CELLS, GridPattern, locate_cell
 from .linear_map import LinearMap
 from .pattern import Source
-from .program import Domain, Op, Value, View
+from .program import Domain, Op, Value, View, make_local
 from .relation import cached, find_attribute
 from .scope import Scope, adjoint_slot
 
@@ -118,7 +118,7 @@ class SumsAlong(LinearMap, GridPattern):
                 relations |= {f"{name}_{kind}_first": tables.first, f"{name}_{kind}_weight": tables.weight}
         variant = cells, tuple([(tables[0].band.text, tables[1].band.text) for tables in extra.values()])
         op = Op(self, inputs, domain, views, relations=relations, variant=variant, extra=extra)
-        op.outputs = (Value(next(iter(self.results)), cells, "local", View(domain, ())),)
+        op.outputs = (make_local(next(iter(self.results)), domain),)
         return op
 
     def _read_matrix(self, model: Any, name: str, shape: Shape) -> tuple[_Tables, _Tables]:
@@ -146,29 +146,25 @@ class SumsAlong(LinearMap, GridPattern):
         target, names = self.write_result(op, scope, op.outputs[0], kind), self.list_terms(op, scope, kind)
         slots = {name: Slot(kind, op.array(name)) for name in names}
 
-        def emit(site: Site) -> None:
-            terms = [self._add_up(site, op, scope, name, slot, transposed=False) for name, slot in slots.items()]
-            target.write(site, _join(terms))
+        def add_up(site: Site) -> str:
+            return _join([self._add_up(site, op, scope, name, slot, transposed=False) for name, slot in slots.items()])
 
         margin = self.choose_margin(op, names, transposed=False)
         reads: dict[Slot, Access] = dict.fromkeys(slots.values(), "other")
-        append_loop(scope, op.domain, emit, reads, [target], width=BLOCK, margin=margin)
+        append_map(scope, op.domain, target, add_up, reads, width=BLOCK, margin=margin)
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         given = Slot("adjoint", op.outputs[0])
-        for name in op.inputs:
-            if scope.wants(op.inputs[name]):
-                self._append_adjoint(op, scope, name, given)
+        for name, value in op.arrays.items():
+            if not scope.wants(value):
+                continue
 
-    def _append_adjoint(self, op: Op, scope: Scope, name: str, given: Slot) -> None:
-        view = op.views[name]
-        target = write_own(adjoint_slot(op.array(name)), view, scope)
+            def add_up(site: Site, name: str = name) -> str:
+                return _join([self._add_up(site, op, scope, name, given, transposed=True)])
 
-        def emit(site: Site) -> None:
-            target.write(site, _join([self._add_up(site, op, scope, name, given, transposed=True)]))
-
-        margin = self.choose_margin(op, [name], transposed=True)
-        append_loop(scope, view.domain, emit, {given: "other"}, [target], width=BLOCK, margin=margin)
+            view, margin = op.views[name], self.choose_margin(op, [name], transposed=True)
+            target = write_own(adjoint_slot(value), view, scope)
+            append_map(scope, view.domain, target, add_up, {given: "other"}, width=BLOCK, margin=margin)
 
     def _add_up(self, site: Site, op: Op, scope: Scope, name: str, slot: Slot, *, transposed: bool) -> str:
         """Write the sum of an array's terms in the loop's cell; empty without any."""

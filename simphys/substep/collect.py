@@ -11,12 +11,13 @@ from typing import Any, Literal
 from simphys.autograd.errors import InputError
 from simphys.simulator import Array
 
-from .action import Access, Site, Slot, zero_element
-from .contribution import Ends, append_loop, write_ends, write_own
+from .action import Site, Slot, zero_element
+from .contribution import Ends, append_map, write_ends, write_own
 from .function import declare
 from .linear_map import LinearMap
+from .loops import LoopPattern
 from .pattern import Source
-from .program import Domain, Op, Value, View
+from .program import Domain, Op, Value, View, make_local
 from .scope import Scope, adjoint_slot
 
 
@@ -32,7 +33,7 @@ def collect(result: str, *, parts: Mapping[str, str], over: str, onto: str) -> A
     return declare(Collect(result, parts, over, onto))
 
 
-class Collect(LinearMap):
+class Collect(LinearMap, LoopPattern):
     """The pattern of `collect`."""
 
     def __init__(self, result: str, parts: Mapping[str, str], over: str, onto: str) -> None:
@@ -41,7 +42,7 @@ class Collect(LinearMap):
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain, onto = self.own_domain(inputs), Domain(self._onto, getattr(model, self._onto))
-        views = {name: self.view(name, value, domain) for name, value in inputs.items() if isinstance(value, Value)}
+        views = self.make_views(inputs, domain)
         elements = {name: view.element for name, view in views.items()}
         if len(set(elements.values())) != 1:
             raise InputError(self.source, "its arrays have entries of one shape", str(elements), "Correct them.")
@@ -51,7 +52,7 @@ class Collect(LinearMap):
         gaps = tuple([source.by for source in self.sources.values() if (relations[source.by] < 0).any()])
         op = Op(self, inputs, domain, views, relations=relations, onto=onto, variant=gaps)
         element = next(iter(elements.values()))
-        op.outputs = (Value(next(iter(self.results)), (onto.size, *element), "local", View(onto, element)),)
+        op.outputs = (make_local(next(iter(self.results)), onto, element),)
         return op
 
     def map(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
@@ -62,11 +63,10 @@ class Collect(LinearMap):
             ends = Ends("+", source.by, self.has_gaps(op, source.by))
             target = write_ends(op, scope, Slot(kind, result), result.elements, ends)
 
-            def emit(site: Site, slot: Slot = slot, view: View = view, to: Any = target, moves: bool = moves) -> None:
-                to.write(site, site.load(slot, view) if moves else zero_element(view.element))
+            def load(site: Site, slot: Slot = slot, view: View = view, moves: bool = moves) -> str:
+                return site.load(slot, view) if moves else zero_element(view.element)
 
-            reads: dict[Slot, Access] = {slot: "own"} if moves else {}
-            append_loop(scope, op.domain, emit, reads, [target])
+            append_map(scope, op.domain, target, load, {slot: "own"} if moves else {})
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         given, view = Slot("adjoint", op.outputs[0]), op.outputs[0].elements
@@ -74,15 +74,15 @@ class Collect(LinearMap):
             slot = self._slot(op, name, "adjoint")
             if not scope.wants(slot.value):
                 continue
+
+            def gather(site: Site, by: str = source.by) -> str:
+                return self.load_gathered(site, op, scope, by, given, view)
+
             target = write_own(adjoint_slot(slot.value), op.views[name], scope)
-
-            def emit(site: Site, source: Source = source, target: Any = target) -> None:
-                target.write(site, self.load_gathered(site, op, scope, source.by, given, view))
-
-            append_loop(scope, op.domain, emit, {given: "other"}, [target])
+            append_map(scope, op.domain, target, gather, {given: "other"})
 
     def has_gaps(self, op: Op, by: str) -> bool:
-        return by in op.variant if isinstance(op.variant, tuple) else True
+        return by in op.variant
 
     def _slot(self, op: Op, name: str, kind: Any) -> Slot:
         return Slot(kind, op.array(name))

@@ -14,11 +14,11 @@ from simphys.autograd.errors import InputError
 from simphys.simulator import Shape
 
 from .action import Action, Site, Slot, build_element, split_element, zero_element
-from .contribution import append_loop, write_own
+from .contribution import append_map, write_own
 from .function import declare
 from .linear_map import LinearMap
 from .pattern import Source
-from .program import Domain, Op, Value, View
+from .program import Domain, Op, Value, View, arrays_of, make_local
 from .scope import Scope, adjoint_slot
 
 
@@ -61,7 +61,7 @@ class Concatenate(LinearMap):
         self.name, self.source, self.groups = "Concatenate", f"Concatenate({', '.join(self.varying)})", groups
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        values = {name: value for name, value in inputs.items() if isinstance(value, Value)}
+        values = arrays_of(inputs)
         views: dict[str, View] = {}
         for group in self.groups:
             sizes = {name: values[name].shape[:1] for name in group}
@@ -71,8 +71,7 @@ class Concatenate(LinearMap):
             views |= {name: _view(values[name], group) for name in group}
         size = sum([value.size for value in values.values()])
         domain = Domain("_".join([value.name for value in values.values()]), size)
-        made = Value(next(iter(self.results)), (size,), "local", View(domain, ()))
-        return Op(self, inputs, domain, views, (made,))
+        return Op(self, inputs, domain, views, (make_local(next(iter(self.results)), domain),))
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         source, view = Slot("adjoint", op.outputs[0]), op.outputs[0].elements
@@ -128,13 +127,12 @@ def _view(value: Value, group: tuple[str, ...]) -> View:
 
 def _take(piece: Piece, source: Slot, view: View, to: Slot, scope: Scope) -> None:
     """Append the loop that takes the elements of a piece out of an array of numbers."""
-    target = write_own(to, piece.view, scope)
 
-    def emit(site: Site) -> None:
+    def take(site: Site) -> str:
         parts = [site.load_at(source, view, at) for at in piece.addresses(site.index)]
-        target.write(site, build_element(parts, piece.view.element))
+        return build_element(parts, piece.view.element)
 
-    append_loop(scope, piece.view.domain, emit, {source: "other"}, [target])
+    append_map(scope, piece.view.domain, write_own(to, piece.view, scope), take, {source: "other"})
 
 
 class Part(LinearMap):
@@ -157,7 +155,7 @@ class Part(LinearMap):
             found = f"{list(value.shape)}" if isinstance(value, Value) else repr(value)
             raise InputError(self.source, f"the array holds {end} numbers or more", found, "Correct it.")
         domain = Domain(self.over, self._shape[0])
-        made = Value(next(iter(self.results)), self._shape, "local", View(domain, self._shape[1:]))
+        made = make_local(next(iter(self.results)), domain, self._shape[1:])
         return Op(self, inputs, domain, {name: View(Domain(name, value.size), ())}, (made,), variant=self._begin)
 
     def map(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:

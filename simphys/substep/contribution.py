@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from .action import Access, Action, Kind, Site, Slot, size_name, zero_element
@@ -125,56 +125,35 @@ def gather(op: Op, scope: Scope, work: Slot, parts: View, target: Slot, view: Vi
     scope.add(Action(view.domain, emit, reads, {target: "own"}))
 
 
-def add_own_adjoint(op: Op, name: str, scope: Scope) -> Contribution:
-    """Add to the adjoint of an array of the loop's own index set, or of one that all elements share."""
+def add_own_adjoint(op: Op, name: str, scope: Scope, entry: int | None = None) -> Contribution:
+    """Add to the adjoint of an array of the loop's own index set, or of one, or one `entry`, that all elements share.
+
+    Each element, or each part of a grid, has its own sum, so that nothing is added across threads.
+    """
     value, view = op.array(name), op.views[name]
-    if view.domain == op.domain:
+    if view.domain == op.domain and entry is None:
         return write_own(adjoint_slot(value), view, scope)
-    if scope.parts is not None and op.domain.grid:
-        return _sum_parts(op, name, scope, scope.parts)
-    parts = View(op.domain, view.element)
-    if value.role == "param":  # each element keeps its own part, so that nothing is added across threads
-        return write_own(Slot("sum", value, op.domain.name), parts, scope)
-    work = Slot("adjoint", hidden(f"{op.outputs[0].name}_to_{value.name}", op.domain, view))
-
-    def finish() -> None:
-        target = adjoint_slot(value)
-        adds = scope.begin(target, view, "own")
-        scope.add(reduce(work, parts, target, view, adds=adds))
-
-    return write_own(work, parts, scope, finish)
-
-
-def add_entry_adjoint(op: Op, name: str, scope: Scope, entry: int) -> Contribution:
-    """Add to the adjoint of one entry of an array, which all elements of the loop read."""
-    if scope.parts is not None and op.domain.grid:
-        return _sum_parts(op, name, scope, scope.parts, entry)
-    value, view = op.array(name), op.views[name]
-    parts = View(op.domain, view.element)
-    work = Slot("adjoint", hidden(f"{op.outputs[0].name}_to_{value.name}", op.domain, parts))
-    return write_own(work, parts, scope, lambda: _add_parts(op, name, scope, work, parts, entry))
-
-
-def _sum_parts(op: Op, name: str, scope: Scope, domain: Domain, entry: int | None = None) -> Contribution:
-    """Add up each part of a loop over a grid by itself, and then add these to an adjoint, or to an entry of it."""
-    value, view = op.array(name), op.views[name]
+    by_parts = scope.parts is not None and bool(op.domain.grid)
+    domain = scope.parts if scope.parts is not None and by_parts else op.domain
     parts = View(domain, view.element)
+    if value.role == "param" and entry is None and not by_parts:
+        return write_own(Slot("sum", value, op.domain.name), parts, scope)
     work = Slot("adjoint", hidden(f"{op.outputs[0].name}_to_{value.name}", domain, parts))
 
     def finish() -> None:
-        _add_parts(op, name, scope, work, parts, entry)
+        if entry is not None:
+            _add_to_entry(scope, work, parts, adjoint_slot(value), view, entry)
+            return
+        adds = scope.begin(adjoint_slot(value), view, "own")
+        scope.add(reduce(work, parts, adjoint_slot(value), view, adds=adds, heavy=not by_parts))
 
-    return Contribution(work, parts, "other", lambda site, result: site.sum_up(work, parts, result), False, finish)
+    if by_parts:
+        return Contribution(work, parts, "other", lambda site, result: site.sum_up(work, parts, result), False, finish)
+    return write_own(work, parts, scope, finish)
 
 
-def _add_parts(op: Op, name: str, scope: Scope, work: Slot, parts: View, entry: int | None) -> None:
-    """Append the action that adds up parts into an adjoint, or into an entry of it."""
-    value, view = op.array(name), op.views[name]
-    target = adjoint_slot(value)
-    if entry is None:
-        adds = scope.begin(target, view, "own")
-        scope.add(replace(reduce(work, parts, target, view, adds=adds), heavy=False))
-        return
+def _add_to_entry(scope: Scope, work: Slot, parts: View, target: Slot, view: View, entry: int) -> None:
+    """Append the action that adds up parts into one entry of an adjoint."""
     scope.begin(target, view, "other")
 
     def emit(site: Site) -> None:
@@ -184,3 +163,15 @@ def _add_parts(op: Op, name: str, scope: Scope, work: Slot, parts: View, entry: 
         site.put(target, view, f"{entry}", total)
 
     scope.add(Action(WHOLE, emit, {work: "other", target: "other"}, {target: "other"}))
+
+
+def append_map(
+    scope: Scope,
+    domain: Domain,
+    target: Contribution,
+    expression: Callable[[Site], str],
+    reads: dict[Slot, Access],
+    **options: Any,
+) -> None:
+    """Append a loop that writes one contribution, the expression of each element."""
+    append_loop(scope, domain, lambda site: target.write(site, expression(site)), reads, [target], **options)

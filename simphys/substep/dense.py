@@ -18,12 +18,12 @@ from simphys.numerics.element import Element, Rule, element_of
 
 from .action import Access, Action, Site, Slot
 from .concatenate import entries
-from .contribution import append_loop, write_own
+from .contribution import append_map, write_own
 from .fit import Use
 from .function import declare
 from .matrix import LANES, SUMS, add_outer_products, add_rows, map_entries, multiply, multiply_transposed
 from .pattern import Pattern, Source
-from .program import WHOLE, Domain, Op, Value, View
+from .program import WHOLE, Domain, Op, Value, View, arrays_of, make_local
 from .scope import Scope, adjoint_slot, hidden
 
 
@@ -47,12 +47,8 @@ class Dense(Pattern):
 
     def __init__(self, func: Any, fields: Mapping[str, str], result: str) -> None:
         self.element: Element = element_of(func, "Dense")
-        self.name, self.over = "DenseLayer", ""
-        self.source = f"Dense({self.element.name})"
-        self.sources = {name: Source("own", field) for name, field in fields.items()}
-        self.arguments, self.places = tuple(fields.values()), tuple(range(len(fields)))
-        self.varying = tuple(fields)
-        self.results = {result: (0,)}
+        self.name, self.source, self.over = "DenseLayer", f"Dense({self.element.name})", ""
+        self.take_arrays({name: Source("own", field) for name, field in fields.items()}, {result: (0,)})
         self._rule(self.element.adjoint)
         self._rule(self.element.tangent)
 
@@ -65,11 +61,10 @@ class Dense(Pattern):
         return rule
 
     def cost_us(self, op: Op) -> float:
-        return self.product_us * _values(op)[0].size
+        return self.product_us * op.array("W").size
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
-        W, b, x = (inputs[name] for name in self.sources)
-        assert isinstance(W, Value) and isinstance(b, Value) and isinstance(x, Value), "arrays"
+        W, b, x = arrays_of(inputs).values()
         if len(W.shape) != 2 or (*b.shape, *x.shape) != W.shape:
             names = [source.field for source in self.sources.values()]
             constraint = f"{names[0]} is [rows, columns], {names[1]} [rows] and {names[2]} [columns]"
@@ -77,8 +72,7 @@ class Dense(Pattern):
             raise InputError(self.source, constraint, found, "Correct the shapes.")
         units = Domain(f"{W.name}_rows", W.shape[0])
         views = {"W": _numbers(W, entries(W)), "b": _numbers(b, View(units, ())), "x": _numbers(x, entries(x))}
-        made = Value(next(iter(self.results)), b.shape, "local", View(units, ()))
-        return Op(self, inputs, units, views, (made,))
+        return Op(self, inputs, units, views, (make_local(next(iter(self.results)), units),))
 
     def list_uses(self, op: Op) -> list[Use]:
         return [Use(self.element, self.element.inputs, {self.element.inputs[0]: ()}, dict.fromkeys(self.results, ()))]
@@ -86,7 +80,7 @@ class Dense(Pattern):
     # --- forward
 
     def forward(self, op: Op, scope: Scope) -> None:
-        W, b, x = _values(op)
+        W, b, x = op.values()
         reads: Any = {Slot("value", value): "other" for value in (W, b, x)}
         target = Slot("value", op.outputs[0])
         activate = scope.function(self.element.forward)
@@ -113,7 +107,7 @@ class Dense(Pattern):
     # --- adjoint
 
     def adjoint(self, op: Op, scope: Scope) -> None:
-        W, b, _ = _values(op)
+        W, b, _ = op.values()
         y = op.outputs[0]
         before = hidden(f"{y.name}_before", op.domain, View(op.domain, ()))
         deferred = any([scope.may_defer(value) for value in (W, b)])
@@ -127,7 +121,7 @@ class Dense(Pattern):
                 (defer if scope.may_defer(value) else add)(op, scope, g)
 
     def _pull_whole(self, op: Op, scope: Scope, g: Slot) -> None:
-        W, _, x = _values(op)
+        W, _, x = op.values()
         y, adj_x = op.outputs[0], adjoint_slot(x)
         rule = scope.function(self._rule(self.element.adjoint))
         given, matrix = (Slot("value", y), Slot("adjoint", y)), Slot("value", W)
@@ -149,7 +143,7 @@ class Dense(Pattern):
         scope.add(Action(WHOLE, emit_product, reads, {adj_x: "other"}))
 
     def _pull_rows(self, op: Op, scope: Scope, g: Slot) -> None:
-        W, _, x = _values(op)
+        W, _, x = op.values()
         y, own, rule = op.outputs[0], View(op.domain, ()), scope.function(self._rule(self.element.adjoint))
 
         def emit(site: Site) -> None:
@@ -160,20 +154,20 @@ class Dense(Pattern):
             return
         target = write_own(adjoint_slot(x), op.views["x"], scope)
 
-        def emit_column(site: Site) -> None:
+        def add_up(site: Site) -> str:
             total = site.assign("total", "0.0")
             with site.block(f"for k in range({W.shape[0]}):"):
                 entry = site.load_at(Slot("value", W), op.views["W"], f"(k * {W.shape[1]} + {site.index})")
                 site.line(f"{total} += {entry} * {site.load_at(g, own, 'k')}")
-            target.write(site, total)
+            return total
 
         reads: dict[Slot, Access] = {Slot("value", W): "other", g: "other"}
-        append_loop(scope, op.views["x"].domain, emit_column, reads, [target], heavy=True)
+        append_map(scope, op.views["x"].domain, target, add_up, reads, heavy=True)
 
     # --- tangent
 
     def tangent(self, op: Op, scope: Scope) -> None:
-        W, b, x = _values(op)
+        W, b, x = op.values()
         y, own, rule = op.outputs[0], View(op.domain, ()), scope.function(self._rule(self.element.tangent))
         moves = {value: scope.moves(value) for value in (W, b, x)}
         reads: Any = {Slot("value", y): "own"}
@@ -195,12 +189,6 @@ class Dense(Pattern):
 
         scope.started.add(Slot("tangent", y))
         scope.add(Action(op.domain, emit, reads, {Slot("tangent", y): "own"}, heavy=True))
-
-
-def _values(op: Op) -> tuple[Value, Value, Value]:
-    W, b, x = op.inputs.values()
-    assert isinstance(W, Value) and isinstance(b, Value) and isinstance(x, Value), "checked when applied"
-    return W, b, x
 
 
 def _numbers(value: Value, otherwise: View) -> View:
@@ -226,23 +214,23 @@ def _entry(site: Site, kind: Any, W: Value, column: str) -> str:
 
 def _add_weight(op: Op, scope: Scope, g: Slot) -> None:
     """Add the outer product of a step."""
-    W, _, x = _values(op)
+    W, _, x = op.values()
     view, columns = op.views["W"], W.shape[1]
     if adjoint_slot(W).kind == "sum":
         _add_products(op, scope, g)
         return
     target = write_own(adjoint_slot(W), view, scope)
 
-    def emit(site: Site) -> None:
+    def multiply_entries(site: Site) -> str:
         factor = site.load_at(g, View(op.domain, ()), f"({site.index} // {columns})")
-        target.write(site, f"{factor} * {_at(site, 'value', x, f'{site.index} % {columns}')}")
+        return f"{factor} * {_at(site, 'value', x, f'{site.index} % {columns}')}"
 
-    append_loop(scope, view.domain, emit, {g: "other", Slot("value", x): "other"}, [target])
+    append_map(scope, view.domain, target, multiply_entries, {g: "other", Slot("value", x): "other"})
 
 
 def _add_products(op: Op, scope: Scope, g: Slot) -> None:
     """Add the outer product of a step to a sum over time, row by row."""
-    W, _, x = _values(op)
+    W, _, x = op.values()
     target, given = adjoint_slot(W), Slot("value", x)
 
     def emit(site: Site) -> None:
@@ -257,18 +245,14 @@ def _add_products(op: Op, scope: Scope, g: Slot) -> None:
 
 
 def _add_bias(op: Op, scope: Scope, g: Slot) -> None:
-    _, b, _ = _values(op)
-    target = write_own(adjoint_slot(b), op.views["b"], scope)
-
-    def emit(site: Site) -> None:
-        target.write(site, site.load_at(g, View(op.domain, ()), site.index))
-
-    append_loop(scope, op.views["b"].domain, emit, {g: "other"}, [target])
+    _, b, _ = op.values()
+    target, own = write_own(adjoint_slot(b), op.views["b"], scope), View(op.domain, ())
+    append_map(scope, op.views["b"].domain, target, lambda site: site.load_at(g, own, site.index), {g: "other"})
 
 
 def _defer_weight(op: Op, scope: Scope, g: Slot) -> None:
     """Add the outer products of all steps, after the last of them."""
-    W, _, x = _values(op)
+    W, _, x = op.values()
     target, given = adjoint_slot(W), Slot("value", x)
 
     def emit(site: Site, first: str, count: int) -> None:
@@ -279,7 +263,7 @@ def _defer_weight(op: Op, scope: Scope, g: Slot) -> None:
 
 
 def _defer_bias(op: Op, scope: Scope, g: Slot) -> None:
-    _, b, _ = _values(op)
+    _, b, _ = op.values()
     target = adjoint_slot(b)
 
     def emit(site: Site, first: str, count: int) -> None:

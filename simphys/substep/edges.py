@@ -8,15 +8,14 @@ from typing import Any, Literal
 import numpy as np
 
 from simphys.autograd.errors import InputError
-from simphys.simulator import Shape
 
 from .action import Access, Site, Slot
 from .contribution import Contribution, Ends, write_ends
 from .function import declare
 from .loops import LoopPattern
-from .pattern import Source, name_ends, name_sources
-from .program import Domain, Op, Value, View
-from .relation import cached, invert
+from .pattern import name_ends, name_sources
+from .program import Domain, Op, Value, View, arrays_of
+from .relation import cached, with_inverse
 from .scope import Scope, adjoint_slot
 
 ENDS = "ends"
@@ -55,32 +54,27 @@ def edges(
     """
     gathered = {p: (array, by) for by, arrays in zip(EACH, name_ends(both), strict=True) for p, array in arrays.items()}
     sources = name_sources(between=between, gathered=gathered, own=own, shared=shared, constant=constant)
-    return declare(
-        Edges(func, sources, results={onto: next(iter(between))}, over=over, nodes=nodes, unread=unread or {})
-    )
+    made = Edges(func, sources, results={onto: next(iter(between))}, over=over)
+    made.nodes, made.unread = nodes, unread or {}
+    made.require_unread()
+    return declare(made)
 
 
 class Edges(LoopPattern):
     """The pattern of `edges`."""
 
     adjoint_access: Access = "other"
+    has_own_results = False
     element_us = 0.004
     is_cheap = False
     width = BLOCK
 
-    def __init__(
-        self,
-        func: Any,
-        sources: Mapping[str, Source],
-        *,
-        results: Mapping[str, str | Shape],
-        over: str,
-        nodes: str,
-        unread: Mapping[str, tuple[str, str]],
-    ) -> None:
-        super().__init__(func, sources, results=results, over=over)
-        self.nodes, self.unread = nodes, unread
-        for name, (idle, other) in unread.items():
+    nodes = "nodes"
+    """Index set that the edges join."""
+
+    def require_unread(self) -> None:
+        """Raise InputError for parameters of `unread` that do not fit each other."""
+        for name, (idle, other) in self.unread.items():
             kinds = [self.sources[each].kind if each in self.sources else "" for each in (name, idle, other)]
             if "" in kinds or kinds[1] != kinds[2] or idle == other:
                 constraint = "unread names a parameter, one that has no effect without it, and another of the same kind"
@@ -99,13 +93,12 @@ class Edges(LoopPattern):
             raise InputError(self.source, f"`{ENDS}` of the model joins two different {self.nodes}", found, "Drop it.")
         for by, end in zip(EACH, relations[ENDS].T, strict=True):
             if any([source.by == by for source in self.sources.values()]):
-                start, entries = invert(model, by, end, nodes.size)
-                relations |= {by: cached(model, by, end.copy), f"{by}_start": start, f"{by}_entries": entries}
-        views = {}
-        for name, value in inputs.items():
-            if isinstance(value, Value):
-                of_nodes = self.sources[name].kind in ("between", "gathered")
-                views[name] = View(nodes, value.shape[1:]) if of_nodes else self.view(name, value, domain)
+                relations |= with_inverse(model, by, cached(model, by, end.copy), nodes.size)
+        of_nodes = ("between", "gathered")
+        views = {
+            n: View(nodes, value.shape[1:]) if self.sources[n].kind in of_nodes else self.view(n, value, domain)
+            for n, value in arrays_of(inputs).items()
+        }
         op = Op(self, inputs, domain, views, relations=relations, onto=nodes)
         op.outputs = self.make_outputs(op, nodes)
         return op
@@ -114,16 +107,15 @@ class Edges(LoopPattern):
         return False
 
     def load_input(self, site: Site, op: Op, scope: Scope, name: str, kind: Any) -> str:
-        value = op.inputs[name]
-        if self.sources[name].kind != "between" or not isinstance(value, Value):
+        if self.sources[name].kind != "between":
             return super().load_input(site, op, scope, name, kind)
-        if kind == "tangent" and not scope.moves(value):
+        value = op.array(name)
+        if scope.is_zero(value, kind):
             return self.zero(op, name)
         return self._difference(site, op, scope, Slot(kind, value), op.views[name], "-")
 
     def load_adjoint(self, site: Site, op: Op, scope: Scope, value: Value) -> str:
-        assert value.view is not None
-        return self._difference(site, op, scope, Slot("adjoint", value), value.view, "+")
+        return self._difference(site, op, scope, Slot("adjoint", value), value.elements, "+")
 
     def write_result(self, op: Op, scope: Scope, value: Value, kind: Literal["value", "tangent"]) -> Contribution:
         return write_ends(op, scope, Slot(kind, value), value.elements, Ends("+-", ENDS))

@@ -7,21 +7,22 @@ they are. A face's flux is computed at both of its cells.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from simphys.autograd.errors import InputError
-from simphys.numerics.element import Rule
 from simphys.simulator import Array, Shape
 
 from .action import Access, Site, Slot, zero_element
 from .contribution import Contribution
 from .function import declare
 from .grid import CELLS, GridPattern
-from .pattern import Source, name_ends, name_sources
-from .program import WHOLE, Op, Value, View
+from .loops import RuleInputs
+from .pattern import name_ends, name_sources
+from .program import WHOLE, Op, Value, View, arrays_of
 from .relation import cached
 from .scope import Scope
 
@@ -58,7 +59,13 @@ def faces(
     """
     lower, upper = name_ends(both)
     sources = name_sources(between=between, one=lower, other=upper, shared=shared, constant=constant)
-    return declare(Faces(func, sources, onto=onto, periodic=periodic))
+    first = next((name for name, source in sources.items() if source.kind in RELATED), "")
+    if not first:
+        constraint = "a flux depends on values at the two cells of its face"
+        raise InputError(f"faces of {onto}", constraint, "neither between nor both", "Declare one of these.")
+    made = Faces(func, sources, results={onto: first}, over=CELLS)
+    made.periodic = periodic
+    return declare(made)
 
 
 class _Face(NamedTuple):
@@ -76,16 +83,12 @@ class Faces(GridPattern):
     """The pattern of `faces`."""
 
     adjoint_access: Access = "other"
+    has_own_results = False
     element_us = 0.006
     width = BLOCK
 
-    def __init__(self, func: Any, sources: Mapping[str, Source], *, onto: str, periodic: str) -> None:
-        first = next((name for name, source in sources.items() if source.kind in RELATED), "")
-        if not first:
-            constraint = "a flux depends on values at the two cells of its face"
-            raise InputError(f"faces of {onto}", constraint, "neither between nor both", "Declare one of these.")
-        super().__init__(func, sources, results={onto: first}, over=CELLS)
-        self.periodic = periodic
+    periodic = ""
+    """Attribute of the model with a bool for each axis."""
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.read_grid(model)
@@ -94,11 +97,10 @@ class Faces(GridPattern):
         if len(wraps) != len(cells):
             constraint = f"`{self.periodic}` of the model has a bool for each of the {len(cells)} axes"
             raise InputError(self.source, constraint, repr(wraps), "Correct the model.")
-        views = {}
-        for name, value in inputs.items():
-            if isinstance(value, Value):
-                related = self.sources[name].kind in RELATED
-                views[name] = self.view_cells(name, value, domain) if related else View(WHOLE, value.shape)
+        views = {
+            n: self.view_cells(n, value, domain) if self.sources[n].kind in RELATED else View(WHOLE, value.shape)
+            for n, value in arrays_of(inputs).items()
+        }
         flags = cached(model, f"{FLAGS} {wraps}", lambda: find_neighbours(cells))
         op = Op(self, inputs, domain, views, relations={FLAGS: flags}, variant=(cells, wraps))
         op.outputs = self.make_outputs(op, domain)
@@ -107,77 +109,41 @@ class Faces(GridPattern):
     def input_access(self, name: str, op: Op) -> Access:
         return "other"
 
-    # --- the three passes
+    # --- parts of the three passes
 
-    def forward(self, op: Op, scope: Scope) -> None:
-        self._append_flux(op, scope, self.element.forward, frozenset(op.inputs), "value")
+    def compute(self, site: Site, op: Op, scope: Scope, given: RuleInputs) -> list[str]:
+        """Add up the fluxes of the loop's cell, or their tangents."""
+        terms = []
+        for face in self._list_faces(site, op, scope):
+            load = partial(self._load_side, site, op, scope, face)
+            (flux,) = self.call(site, given.rule, self.load_arguments(site, op, scope, given, load), scope)
+            terms.append(("-" if face.upward else "+", self._guard(face, flux, op.outputs[0].elements)))
+        return [_add_up(site, terms)]
 
-    def tangent(self, op: Op, scope: Scope) -> None:
-        rule = self.tangent_rule()
-        self._append_flux(op, scope, rule, rule.reads((True,)), "tangent")
+    def pull(self, site: Site, op: Op, scope: Scope, given: RuleInputs, targets: Mapping[str, Contribution]) -> None:
+        (result,) = op.outputs
+        adjoint, view = Slot("adjoint", result), result.elements
+        terms: dict[Contribution, list[tuple[str, str]]] = {target: [] for target in targets.values()}
+        own = site.load(adjoint, view)
+        for face in self._list_faces(site, op, scope):
+            arguments = self.load_arguments(site, op, scope, given, partial(self._load_side, site, op, scope, face))
+            other = site.assign(result.name, site.load_at(adjoint, view, face.other))
+            arguments.append(site.assign("difference", f"{other} - {own}" if face.upward else f"{own} - {other}"))
+            found = dict(zip(self.varying, self.call(site, given.rule, arguments, scope), strict=True))
+            for name, target in targets.items():
+                sign = self._sign(name, face)
+                if sign:
+                    terms[target].append((sign, self._guard(face, found[name], target.view)))
+        for target, each in terms.items():
+            target.write(site, _add_up(site, each))
 
-    def _append_flux(
-        self, op: Op, scope: Scope, rule: Rule, reads: frozenset[str], kind: Literal["value", "tangent"]
-    ) -> None:
-        """Append the loop that adds up the fluxes, or their tangents, of each cell."""
-        values = reads & op.inputs.keys()
-        moving = frozenset([name[1:] for name in reads - op.inputs.keys()])
-        target = self.write_result(op, scope, op.outputs[0], kind)
-
-        def emit(site: Site) -> None:
-            terms = []
-            for face in self._list_faces(site, op, scope):
-                arguments = self._load_face(site, op, scope, face, values, "value")
-                if kind == "tangent":
-                    tangents = dict(zip(op.inputs, self._load_face(site, op, scope, face, moving, kind), strict=True))
-                    arguments += [tangents[name] for name in self.varying]
-                (flux,) = self.call(site, rule, arguments, scope)
-                terms.append(("-" if face.upward else "+", self._guard(face, flux, target.view)))
-            target.write(site, _add_up(site, terms))
-
-        found = self.input_reads(op, scope, values) | self.input_reads(op, scope, moving, "tangent")
-        self._append(op, scope, emit, found, [target])
-
-    def adjoint(self, op: Op, scope: Scope) -> None:
-        rule = self.adjoint_rule()
-        wanted = self.wanted_adjoints(op, scope)
-        inputs = rule.reads(tuple([name in wanted for name in self.varying])) & op.inputs.keys()
-        targets = self._make_targets(op, scope, wanted)
-        result = op.outputs[0]
-        assert result.view is not None
-        adjoint, view = Slot("adjoint", result), result.view
-
-        def emit(site: Site) -> None:
-            terms: dict[int, list[tuple[str, str]]] = {id(target): [] for target in targets.values()}
-            own = site.load(adjoint, view)
-            for face in self._list_faces(site, op, scope):
-                arguments = self._load_face(site, op, scope, face, inputs, "value")
-                other = site.assign(result.name, site.load_at(adjoint, view, face.other))
-                arguments.append(site.assign("difference", f"{other} - {own}" if face.upward else f"{own} - {other}"))
-                found = dict(zip(self.varying, self.call(site, rule, arguments, scope), strict=True))
-                for name, target in targets.items():
-                    sign = self._sign(name, face)
-                    if sign:
-                        terms[id(target)].append((sign, self._guard(face, found[name], target.view)))
-            for target in {id(target): target for target in targets.values()}.values():
-                target.write(site, _add_up(site, terms[id(target)]))
-
-        reads = self.input_reads(op, scope, inputs)
-        reads[adjoint] = "other"
-        self._append(op, scope, emit, reads, list({id(target): target for target in targets.values()}.values()))
-
-    # --- parts of the loops
-
-    def _make_targets(self, op: Op, scope: Scope, wanted: Sequence[str]) -> dict[str, Contribution]:
+    def make_targets(self, op: Op, scope: Scope, wanted: Collection[str]) -> dict[str, Contribution]:
         """Prepare where the adjoints go; those of a pair's two parameters go to one array."""
-        made: dict[int, Contribution] = {}
-        found = {}
+        made: dict[Value, Contribution] = {}
         for name in wanted:
-            value = op.inputs[name]
-            if id(value) not in made:
-                made[id(value)] = self.add_adjoint(op, scope, name)
-            found[name] = made[id(value)]
-        return found
+            if op.array(name) not in made:
+                made[op.array(name)] = self.add_adjoint(op, scope, name)
+        return {name: made[op.array(name)] for name in wanted}
 
     def _sign(self, name: str, face: _Face) -> str:
         """Sign with which a face's adjoint goes to the loop's cell; none if it goes to the other, or is shared."""
@@ -188,8 +154,7 @@ class Faces(GridPattern):
 
     def _list_faces(self, site: Site, op: Op, scope: Scope) -> list[_Face]:
         """List the faces of the loop's cell, the two of each axis in order."""
-        variant: Any = op.variant
-        cells, wraps = variant
+        cells, wraps = op.variant
         flags = site.once(f"{scope.relation(op, FLAGS)}[{site.row or site.index}]")
         found = []
         for axis, count in enumerate(cells):
@@ -207,26 +172,15 @@ class Faces(GridPattern):
                     found.append(_Face(upward, f"{bit} > 0", site.once(f"{site.index} {step} {bit} * {stride}")))
         return found
 
-    def _load_face(self, site: Site, op: Op, scope: Scope, face: _Face, names: frozenset[str], kind: Any) -> list[str]:
-        """Load the values, or the tangents, of the named inputs at the two cells of a face; the others are 0."""
-        found = []
-        for name, value in op.inputs.items():
-            moves = kind == "value" or scope.moves(value)
-            if name not in names or not moves:
-                found.append(self.zero(op, name))
-            elif self.sources[name].kind not in RELATED or not isinstance(value, Value) or scope.is_zero(value):
-                found.append(self.load_input(site, op, scope, name, kind))
-            else:
-                slot, view = Slot(kind, value), op.views[name]
-                own, other = site.load(slot, view), self._load_other(site, slot, view, face)
-                low, high = (own, other) if face.upward else (other, own)
-                parts = {"one": low, "other": high}
-                found.append(parts.get(self.sources[name].kind) or site.assign("difference", f"{high} - {low}"))
-        return found
-
-    def _load_other(self, site: Site, slot: Slot, view: View, face: _Face) -> str:
-        """Load the element of the cell behind a face."""
-        return site.assign(slot.value.name, site.load_at(slot, view, face.other))
+    def _load_side(self, site: Site, op: Op, scope: Scope, face: _Face, name: str, kind: Any) -> str:
+        """Load an input, or its tangent, of the two cells of a face."""
+        source, value = self.sources[name].kind, op.inputs[name]
+        if source not in RELATED or not isinstance(value, Value) or scope.is_zero(value, kind):
+            return self.load_input(site, op, scope, name, kind)
+        slot, view = Slot(kind, value), op.views[name]
+        own, other = site.load(slot, view), site.assign(value.name, site.load_at(slot, view, face.other))
+        low, high = (own, other) if face.upward else (other, own)
+        return {"one": low, "other": high}.get(source) or site.assign("difference", f"{high} - {low}")
 
     def _guard(self, face: _Face, expression: str, view: View) -> str:
         """Replace an expression by 0 where the face does not exist."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from .action import Access, Site, Slot, zero_element
-from .contribution import write_own
+from simphys.numerics.element import Rule
+
+from .action import Site, zero_element
+from .contribution import Contribution
 from .function import declare
+from .loops import RuleInputs
 from .pattern import name_sources
 from .program import Op
 from .scatter import scatter
 from .scope import Scope, adjoint_slot
-from .splines import Result, SplinePattern, dot_product
-from .stencil_text import Stencil
+from .splines import AnyStencil, Result, SplinePattern, dot_product
 
 
 def from_grid(
@@ -38,139 +40,79 @@ def from_grid(
 class FromGrid(SplinePattern):
     """The pattern of `from_grid`."""
 
-    def forward(self, op: Op, scope: Scope) -> None:
-        self._gather(op, scope, "value", self._reads(op, scope, self.element.inputs))
+    def compute(self, site: Site, op: Op, scope: Scope, given: RuleInputs) -> list[str]:
+        write = self.begin_terms(site, op, scope, given)
+        totals = [site.assign("total", zero_element(value.elements.element)) for value in op.outputs]
+        with self.each_node(site, op, scope, slopes=given.moving is not None) as stencil:
+            for node in stencil.nodes:
+                node()
+                for total, term in zip(totals, write(stencil), strict=True):
+                    site.line(f"{total} += {term}")
+        return totals
 
-    def tangent(self, op: Op, scope: Scope) -> None:
-        self._gather(op, scope, "tangent", self._tangent_reads(op, scope)[2])
-
-    def _gather(self, op: Op, scope: Scope, kind: Literal["value", "tangent"], reads: Mapping[Slot, Access]) -> None:
-        targets = [write_own(Slot(kind, value), value.elements, scope) for value in op.outputs]
-        names, moving = frozenset(self.element.inputs), frozenset[str]()
-        grids, is_linear = self._grids(), all(self.element.forward.linear(self._grids()))
-        if kind == "tangent":
-            names, moving, _ = self._tangent_reads(op, scope)
-
-        def emit(site: Site) -> None:
-            values = self._values(site, op, scope, names, "value")
-            moves = self._values(site, op, scope, moving, "tangent") if moving else {}
-            totals = [site.assign("total", zero_element(value.elements.element)) for value in op.outputs]
-            slopes = kind == "tangent"
-            with self.each_node(site, op, scope, slopes=slopes) as stencil:
-                for node in stencil.nodes:
-                    node()
-                    here = {**values, **self._at_node(site, op, scope, names, "value", stencil.node)}
-                    here[self.offset] = stencil.offset
-                    if kind == "value" and is_linear:
-                        for name in grids:
-                            here[name] = site.assign("weighted", f"{stencil.weight} * {here[name]}")
-                        terms = self._call_at(site, self.element.forward, scope, here)
-                    elif kind == "value":
-                        found = self._call_at(site, self.element.forward, scope, here)
-                        terms = [f"{stencil.weight} * {each}" for each in found]
-                    else:
-                        there = {**moves, **self._at_node(site, op, scope, moving, "tangent", stencil.node)}
-                        terms = self._tangent_at(site, op, scope, stencil, here, there)
-                    for total, term in zip(totals, terms, strict=True):
-                        site.line(f"{total} += {term}")
-            for target, total in zip(targets, totals, strict=True):
-                target.write(site, total)
-
-        self._append(op, scope, emit, dict(reads), targets)
-
-    def adjoint(self, op: Op, scope: Scope) -> None:
-        given = [value for value in op.outputs if scope.has_adjoint(value)]
-        wanted = self._wanted(op, scope)
-        own = [name for name in wanted if self.sources[name].kind != "nodes"]
+    def append_adjoints(self, op: Op, scope: Scope, wanted: Sequence[str]) -> None:
         nodes = [name for name in wanted if self.sources[name].kind == "nodes"]
-        reads: dict[Slot, Access] = {Slot("adjoint", value): "own" for value in given}
         if nodes:
-            self._scatter_adjoints(op, scope, nodes, reads)
-        if own:
-            self._sum_adjoints(op, scope, own, reads)
+            self._scatter_adjoints(op, scope, nodes)
+        super().append_adjoints(op, scope, [name for name in wanted if name not in nodes])
 
-    def _grids(self) -> list[str]:
-        """Names of the parameters that take arrays of the nodes."""
-        return [name for name, source in self.sources.items() if source.kind == "nodes"]
-
-    def _load_adjoints(self, site: Site, op: Op, scope: Scope) -> list[str]:
-        found = []
-        for value in op.outputs:
-            zero = zero_element(value.elements.element)
-            found.append(site.load(Slot("adjoint", value), value.elements) if scope.has_adjoint(value) else zero)
-        return found
-
-    def _sum_adjoints(self, op: Op, scope: Scope, wanted: Sequence[str], reads: Mapping[Slot, Access]) -> None:
-        """Append the loop over particles that sums up the adjoints of their own arrays.
-
-        Results of the adjoint that do not depend on the offset, and are linear in the values of nodes or do not depend
-        on these either, follow from the weighted sum of these values. The weights add up to 1.
-        """
-        rule = self.adjoint_rule()
-        targets = {name: self._own_target(op, name, scope) for name in wanted}
-        used = rule.reads(tuple([name in wanted for name in self.varying])) & op.inputs.keys()
-        by_weight = self.offset in wanted
-        names = frozenset(self.element.inputs) if by_weight else used
-        grids = self._grids()
-        linear = dict(zip(self.varying, rule.linear(grids), strict=True))
-        depends = dict(zip(self.varying, rule.results, strict=True))
-        once = [n for n in wanted if self.offset not in depends[n] and (linear[n] or not depends[n] & {*grids})]
-        is_linear = all(self.element.forward.linear(grids)) and all([name in self.varying for name in grids])
-
-        def emit(site: Site) -> None:
-            values = self._values(site, op, scope, names, "value")
-            adjoints = self._load_adjoints(site, op, scope)
-            totals = {name: site.assign("total", zero_element(op.views[name].element)) for name in wanted}
-            sums = {name: site.assign("total", zero_element(op.views[name].element)) for name in grids}
-            with self.each_node(site, op, scope, slopes=by_weight) as stencil:
-                for node in stencil.nodes:
-                    node()
-                    here = {**values, **self._at_node(site, op, scope, names, "value", stencil.node)}
-                    here[self.offset] = stencil.offset
-                    for name in grids:
-                        site.line(f"{sums[name]} += {stencil.weight} * {here[name]}")
-                    found = self._call_at(site, rule, scope, here, adjoints)
-                    self._add_results(site, [f"{stencil.weight} * {each}" for each in found], totals, once)
-                    if by_weight and is_linear:
+    def pull(self, site: Site, op: Op, scope: Scope, given: RuleInputs, targets: Mapping[str, Contribution]) -> None:
+        """Sum up the adjoints of a particle's own arrays; some follow from the weighted sum of the nodes' values."""
+        rule, grids, forward = given.rule, self.grids, self.element.forward
+        once = self._find_linear(rule, targets)
+        is_linear = all(forward.linear(grids)) and all([name in self.varying for name in grids])
+        values, adjoints = self.load_own(site, op, scope, given.values, "value"), self.load_adjoints(site, op, scope)
+        totals = {name: site.assign("total", self.zero(op, name)) for name in targets}
+        sums = {name: site.assign("total", self.zero(op, name)) for name in grids}
+        with self.each_node(site, op, scope, slopes=self.offset in targets) as stencil:
+            for node in stencil.nodes:
+                node()
+                here = {**values, **self.load_node(site, op, scope, given.values, "value", stencil.node)}
+                here[self.offset] = stencil.offset
+                for name in grids:
+                    site.line(f"{sums[name]} += {stencil.weight} * {here[name]}")
+                found = self.call_at(site, rule, scope, here, adjoints)
+                self.add_results(site, [f"{stencil.weight} * {each}" for each in found], totals, once)
+                if self.offset in targets:
+                    if is_linear:
                         results = dict(zip(self.varying, found, strict=True))
                         terms = [dot_product(op.views[name], here[name], results[name]) for name in grids]
-                        site.line(f"{totals[self.offset]} += ({' + '.join(terms)}) * {stencil.slope}")
-                    elif by_weight:
-                        fields = self._call_at(site, self.element.forward, scope, here)
-                        pairs = zip(op.outputs, adjoints, fields, strict=True)
+                    else:
+                        pairs = zip(op.outputs, adjoints, self.call_at(site, forward, scope, here), strict=True)
                         terms = [dot_product(v.elements, a, f) for v, a, f in pairs if scope.has_adjoint(v)]
-                        site.line(f"{totals[self.offset]} += ({' + '.join(terms)}) * {stencil.slope}")
-            if once:
-                here = {**values, **sums, self.offset: self.zero(op, self.offset)}
-                others = [name for name in wanted if name not in once]
-                self._add_results(site, self._call_at(site, rule, scope, here, adjoints), totals, others)
-            for name, target in targets.items():
-                target.write(site, totals[name])
+                    site.line(f"{totals[self.offset]} += ({' + '.join(terms)}) * {stencil.slope}")
+        if once:
+            here = {**values, **sums, self.offset: self.zero(op, self.offset)}
+            later = [name for name in targets if name not in once]
+            self.add_results(site, self.call_at(site, rule, scope, here, adjoints), totals, later)
+        for name, target in targets.items():
+            target.write(site, totals[name])
 
-        self._append(op, scope, emit, {**self._reads(op, scope, names), **reads}, list(targets.values()))
+    def _find_linear(self, rule: Rule, names: Iterable[str]) -> list[str]:
+        """Find the inputs whose adjoint needs one call for all nodes, as their weights add up to 1.
 
-    def _scatter_adjoints(
-        self,
-        op: Op,
-        scope: Scope,
-        nodes: Sequence[str],
-        reads: Mapping[Slot, Access],
-    ) -> None:
+        It does not depend on the offset, and is linear in the values of nodes or does not depend on these either.
+        """
+        linear = dict(zip(self.varying, rule.linear(self.grids), strict=True))
+        depends = dict(zip(self.varying, rule.results, strict=True))
+        own = [name for name in names if self.offset not in depends[name]]
+        return [name for name in own if linear[name] or not depends[name] & {*self.grids}]
+
+    def _scatter_adjoints(self, op: Op, scope: Scope, nodes: Sequence[str]) -> None:
         """Append the loop over particles that adds to the adjoints of arrays of the nodes."""
-        rule = self.adjoint_rule()
-        names = rule.reads(tuple([name in nodes for name in self.varying])) & frozenset(self.element.inputs)
-        values: dict[str, str] = {}
-        adjoints: list[str] = []
+        given = self.adjoint_inputs(nodes)
 
-        def prepare(site: Site) -> None:
-            values.update(self._values(site, op, scope, names, "value"))
-            adjoints[:] = self._load_adjoints(site, op, scope)
+        def begin(site: Site) -> Callable[[AnyStencil], list[str]]:
+            values = self.load_own(site, op, scope, given.values, "value")
+            adjoints = self.load_adjoints(site, op, scope)
 
-        def terms(site: Site, stencil: Stencil) -> list[str]:
-            here = {**values, **self._at_node(site, op, scope, names, "value", stencil.node)}
-            here[self.offset] = stencil.offset
-            found = dict(zip(self.varying, self._call_at(site, rule, scope, here, adjoints), strict=True))
-            return [f"{stencil.weight} * {found[name]}" for name in nodes]
+            def write(stencil: AnyStencil) -> list[str]:
+                here = {**values, **self.load_node(site, op, scope, given.values, "value", stencil.node)}
+                here[self.offset] = stencil.offset
+                found = dict(zip(self.varying, self.call_at(site, given.rule, scope, here, adjoints), strict=True))
+                return [f"{stencil.weight} * {found[name]}" for name in nodes]
+
+            return write
 
         targets = {adjoint_slot(op.array(name)): op.views[name] for name in nodes}
-        scatter(self, op, scope, targets, terms, prepare, {**self._reads(op, scope, names), **reads})
+        scatter(self, op, scope, targets, begin, self.rule_reads(op, scope, given) | self.adjoint_reads(op, scope))

@@ -41,6 +41,11 @@ class GridPattern(LoopPattern):
         return View(domain, value.shape[len(cells) :])
 
 
+def row_major(cells: Shape) -> list[int]:
+    """Return the distance in memory from one cell to the next along each axis."""
+    return [math.prod(cells[axis + 1 :]) for axis in range(len(cells))]
+
+
 def locate_cell(site: Site, cells: Shape, axis: int) -> str:
     """Write the number of the loop's cell along an axis; it is the same for a whole row, but for the last axis."""
     if site.cell:

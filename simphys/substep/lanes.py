@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .action import Action, Place, Site, Slot, build_element, split_element
+from .action import Action, Site, Slot, build_element, split_element
+from .place import Place
 from .program import View
 from .schedule import Group
 

@@ -13,11 +13,12 @@ from simphys.autograd import runtime
 from simphys.autograd.kernels.launch import Kernel
 from simphys.simulator import Array, Shape
 
-from .action import Place, Slot, element_name, size_name
+from .action import Slot, size_name
+from .place import Place
 from .program import Op, Value
 from .schedule import find_locals, schedule
 from .scope import Scope
-from .text import acts_on_whole, domains_of, find_names, index_type, keeps_order, launch_lines, make_kernel
+from .text import domains_of, find_names, group_options, launch_lines, list_parameters, make_kernel
 from .trace import Recording
 
 Pass = Literal["forward", "adjoint", "tangent"]
@@ -96,10 +97,8 @@ def _isolate(op: Op) -> Op:
     outputs = tuple([Value(f"result_{k}", value.shape, "local", value.view) for k, value in enumerate(op.outputs)])
     isolated = replace(op, inputs=inputs, outputs=outputs)
     Recording({}).name_domains(isolated)
-    for name, view in isolated.views.items():
-        value = inputs[name]
-        if isinstance(value, Value):
-            value.view = view
+    for name, value in isolated.arrays.items():
+        value.view = isolated.views[name]
     op.pattern.arrange(isolated)
     return isolated
 
@@ -155,23 +154,10 @@ def _compile(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
     domains = [*[view.domain for view in seen], *domains_of(groups)]
     named = find_names(body)
     sizes = {size_name(domain): domain.size for domain in domains if size_name(domain) in named}
-    parameters = {
-        **{places[slot].array: f"array_{element_name(slot.memory_element)}" for slot in memory},
-        **{name: index_type(array) for name, array in scope.relations.items()},
-        **dict.fromkeys(scope.numbers, "real"),
-        **dict.fromkeys(sizes, "i32"),
-        "pieces": "i32",
-    }
-    kernel = make_kernel(
-        f"{name}_{op.pattern.element.name}",
-        parameters,
-        body,
-        scope.functions,
-        runtime.real(),
-        reduced=acts_on_whole(groups),
-        alike=alike,
-        exact=keeps_order(groups),
-    )
+    elements = {places[slot].array: slot.memory_element for slot in memory}
+    parameters = list_parameters(elements, scope.relations, scope.numbers, [*sizes, "pieces"])
+    options, title = group_options(groups) | {"alike": alike}, f"{name}_{op.pattern.element.name}"
+    kernel = make_kernel(title, parameters, body, scope.functions, runtime.real(), **options)
     return _Prepared(
         kernel,
         tuple([(names.get(slot), *_arrangement(slot)) for slot in memory]),
@@ -199,6 +185,6 @@ def _slot_names(op: Op) -> dict[Slot, Name]:
     kinds: tuple[Any, ...] = ("value", "adjoint", "tangent")
     found: dict[Slot, Name] = {}
     for kind in kinds:
-        found |= {Slot(kind, value): (kind, name) for name, value in op.inputs.items() if isinstance(value, Value)}
+        found |= {Slot(kind, value): (kind, name) for name, value in op.arrays.items()}
         found |= {Slot(kind, value): (kind, number) for number, value in enumerate(op.outputs)}
     return found

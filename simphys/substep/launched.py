@@ -93,7 +93,7 @@ class Launched(Operation):
     def adjoint(self, op: Op, scope: Scope) -> None:
         missing = {Slot("adjoint", value) for value in op.outputs if not scope.has_adjoint(value)}
         slots, targets, adds = self._slots(op, "adjoint"), {}, {}
-        for name in self.find_wanted(op, scope):
+        for name in [n for n in self.varying if scope.wants(op.inputs[n])]:
             value = op.array(name)
             targets[name] = adjoint_slot(value)
             adds[name] = scope.begin(targets[name], value.view or whole_view(value), "own")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from simphys.numerics.element import Element, element
 
-from .pattern import Pattern, Source
+from .pattern import Pattern, Source, camel_case
 from .program import Op
 from .scope import Scope
 
@@ -33,12 +33,8 @@ class LinearMap(Pattern):
 
     def __init__(self, result: str, sources: Mapping[str, Source], *, over: str) -> None:
         self.element: Element = entry.element
-        self.name = "".join([word.capitalize() for word in result.split("_")])
-        self.source, self.over = f"{type(self).__name__}({result})", over
-        self.sources = dict(sources)
-        self.varying = self.arguments = tuple(sources)
-        self.places = tuple(range(len(sources)))
-        self.results = {result: ()}
+        self.name, self.source, self.over = camel_case(result), f"{type(self).__name__}({result})", over
+        self.take_arrays(sources, {result: ()})
 
     def forward(self, op: Op, scope: Scope) -> None:
         self.map(op, scope, "value")
@@ -52,5 +48,4 @@ class LinearMap(Pattern):
 
     def list_terms(self, op: Op, scope: Scope, kind: Any) -> list[str]:
         """List the inputs that are not zero, or those that move."""
-        zero = scope.is_zero if kind == "value" else lambda value: not scope.moves(value)
-        return [name for name in op.inputs if not zero(op.array(name))]
+        return [name for name in op.inputs if not scope.is_zero(op.array(name), kind)]

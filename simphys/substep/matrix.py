@@ -11,7 +11,8 @@ from contextlib import contextmanager
 
 from simphys.autograd import runtime
 
-from .action import TIME, Place, Site
+from .action import TIME, Site
+from .place import Place
 
 ROWS = 8
 """Rows of a matrix that are taken at a time in products with a vector."""

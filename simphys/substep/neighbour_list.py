@@ -103,9 +103,7 @@ class NeighbourList(NamedTuple):
 
     @property
     def view(self) -> View:
-        found = self.position.value.view
-        assert found is not None, "seen by the sub-step"
-        return found
+        return self.position.value.elements
 
     def load(self, site: Site, slot: Slot, index: str) -> str:
         """Expression of an entry of the workspace, or of a position."""
@@ -113,8 +111,7 @@ class NeighbourList(NamedTuple):
         return site.load_at(slot, view, index)
 
     def put(self, site: Site, slot: Slot, index: str, expression: str) -> None:
-        assert slot.value.view is not None, "made with a view"
-        site.put(slot, slot.value.view, index, expression)
+        site.put(slot, slot.value.elements, index, expression)
 
     def load_count(self, site: Site) -> str:
         """Name of the number of neighbours of the loop's own particle."""
@@ -131,8 +128,7 @@ class NeighbourList(NamedTuple):
         scope.add(self._collect())
 
     def _measure(self) -> Action:
-        moved, view = self.moved.value.view, self.view
-        assert moved is not None, "made with a view"
+        moved, view = self.moved.value.elements, self.view
         parts = moved.domain.size
 
         def emit(site: Site) -> None:
@@ -220,8 +216,7 @@ class NeighbourList(NamedTuple):
         own = self._place_cell(site, x)
         names = [f"step_{d}" for d in range(len(cells))]
         heads = [f"for {name} in range({min(3, count)}):" for name, count in zip(names, cells, strict=True)]
-
-        def inner() -> None:
+        with site.nest(heads):
             axes = [
                 f"({at} + {name} + {count - 1}) % {count}" if count > 1 else "0"
                 for at, name, count in zip(own, names, cells, strict=True)
@@ -234,8 +229,6 @@ class NeighbourList(NamedTuple):
                 d = self.difference(site, x, self.load(site, self.position, j))
                 with site.block(f"if {j} != {site.index} and {d}.dot({d}) < {self.region.reach**2!r}:"):
                     act(j)
-
-        _nest(site, heads, inner)
 
     def difference(self, site: Site, x: str, other: str) -> str:
         """Name of the shortest difference of two positions."""
@@ -294,12 +287,3 @@ def _flatten(axes: list[str], cells: tuple[int, ...]) -> str:
     for at, count in zip(axes[1:], cells[1:], strict=True):
         found = f"({found}) * {count} + {at}"
     return found
-
-
-def _nest(site: Site, heads: list[str], inner: Callable[[], None]) -> None:
-    """Write loops within each other."""
-    if not heads:
-        inner()
-        return
-    with site.block(heads[0]):
-        _nest(site, heads[1:], inner)

@@ -25,7 +25,7 @@ from simphys.simulator import Shape
 from .action import Access, Kind, Site, Slot, element_name, zero_element
 from .contribution import Contribution
 from .function import declare
-from .neighbour_list import NeighbourList, Region, find_list, read_region
+from .neighbour_list import NeighbourList, find_list, read_region
 from .pairs import Pairs, Term
 from .pattern import name_ends, name_sources
 from .program import Op, Value, View
@@ -33,6 +33,7 @@ from .scope import Scope
 
 DIFFERENCE = "difference to the neighbour"
 """Local variable that the loop over neighbours shares with its terms."""
+RAISE = "Raise `neighbours` of the model, unless particles overlap."
 NEIGHBOUR_US = 0.002
 """Serial cost [us] of one place of a list in the forward pass, approximately."""
 
@@ -87,7 +88,7 @@ class Neighbours(Pairs):
         return NEIGHBOUR_US * self.count_rounds(op)
 
     def count_rounds(self, op: Op) -> int:
-        return op.domain.size * self._region(op).capacity
+        return op.domain.size * op.variant.capacity
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         op = super().make_op(model, inputs)
@@ -101,44 +102,22 @@ class Neighbours(Pairs):
     def check_results(self, op: Op, inputs: Sequence[Any], results: Sequence[Any]) -> None:
         finite = all([np.isfinite(given).all() for given in inputs])
         if finite and not all([np.isfinite(result).all() for result in results]):
-            remedy = "Raise `neighbours` of the model, unless particles overlap."
-            capacity = self._region(op).capacity
-            raise InputError(self.source, f"a particle has at most {capacity} neighbours", "one has more", remedy)
+            constraint = f"a particle has at most {op.variant.capacity} neighbours"
+            raise InputError(self.source, constraint, "one has more", RAISE)
 
     checks_adjoints = True
 
     def check_adjoints(self, op: Op, adjoints: Sequence[Any]) -> None:
         if any([np.isnan(values).any() for values in adjoints]):
-            capacity = self._region(op).capacity
-            constraint = f"on the way back, where lists are made anew, a particle has at most {capacity} neighbours"
-            remedy = "Raise `neighbours` of the model, unless particles overlap."
-            raise InputError(f"{self.source}, list of neighbours", constraint, "one has more within the skin", remedy)
+            most = f"a particle has at most {op.variant.capacity} neighbours"
+            constraint = f"on the way back, where lists are made anew, {most}"
+            raise InputError(f"{self.source}, list of neighbours", constraint, "one has more within the skin", RAISE)
 
     def arrange(self, op: Op) -> None:
         """Leave vectors whole, as neighbours lie anywhere."""
 
-    def _region(self, op: Op) -> Region:
-        region = op.variant
-        assert isinstance(region, Region), "made with the sub-step"
-        return region
-
     def _list(self, op: Op, scope: Scope) -> NeighbourList:
-        return find_list(scope, self._region(op), op.array(self.position), op.views[self.position])
-
-    # --- the three passes
-
-    def forward(self, op: Op, scope: Scope) -> None:
-        self._list(op, scope).update(scope)
-        super().forward(op, scope)
-
-    def tangent(self, op: Op, scope: Scope) -> None:
-        self._list(op, scope).update(scope)
-        super().tangent(op, scope)
-
-    def adjoint(self, op: Op, scope: Scope) -> None:
-        if self.wanted_adjoints(op, scope):
-            self._list(op, scope).update(scope)
-        super().adjoint(op, scope)
+        return find_list(scope, op.variant, op.array(self.position), op.views[self.position])
 
     def _append(
         self,
@@ -149,6 +128,8 @@ class Neighbours(Pairs):
         targets: Sequence[Contribution],
     ) -> None:
         found = self._list(op, scope)
+        if targets:
+            found.update(scope)
         reads |= dict.fromkeys((found.position, found.entries, found.counts), "other")
         super()._append(op, scope, emit, reads, targets)
 
@@ -157,7 +138,7 @@ class Neighbours(Pairs):
     def _sum(
         self, site: Site, op: Op, scope: Scope, rule: Rule, terms: Sequence[Term], results: Mapping[int, Shape]
     ) -> list[str]:
-        found, region = self._list(op, scope), self._region(op)
+        found, region = self._list(op, scope), op.variant
         totals = [site.assign("total", zero_element(shape)) for shape in results.values()]
         own = site.load(found.position, op.views[self.position])
         count = found.load_count(site)

@@ -5,7 +5,6 @@ A cell beyond a side stands for a cell inside, as a field is continued there, se
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from simphys.numerics.cubic import STENCIL, cubic
 from simphys.simulator import Array, Shape
 
 from .action import Site, build_element
+from .grid import row_major
 from .program import Op
 from .relation import cached, read_relation
 from .scope import Scope
@@ -124,11 +124,6 @@ def flat_index(at: Sequence[str], strides: Sequence[int | str]) -> str:
     return " + ".join([a if stride == 1 else f"{a} * {stride}" for a, stride in zip(at, strides, strict=True)])
 
 
-def row_major(cells: Shape) -> list[int]:
-    """Return the distance in memory from one cell to the next along each axis."""
-    return [math.prod(cells[axis + 1 :]) for axis in range(len(cells))]
-
-
 @dataclass(frozen=True)
 class Cubic:
     """Cubic convolution for points, which are few: four cells along each axis."""
@@ -150,8 +145,7 @@ class Cubic:
         return found, sides
 
     def around(self, site: Site, op: Op, scope: Scope, position: str, spacing: str) -> CubicStencil:
-        variant: Any = op.variant
-        cells, sides = variant
+        cells, sides = op.variant
         inverse = site.assign("inverse", f"1.0 / {spacing}")
         even = scope.relation(op, self.even) if self.even else ""
         scope.functions |= functions_of_nodes()

@@ -25,7 +25,7 @@ from simphys.simulator import Array, Shape
 
 from .action import Access, Action, Arrays, Kind, Moment, Slot, no_loop
 from .function import declare
-from .pattern import Pattern, Source
+from .pattern import Pattern, Source, camel_case
 from .program import WHOLE, Domain, Op, Value, View
 from .scope import Scope, adjoint_slot
 
@@ -86,11 +86,8 @@ class Operation(Pattern):
 
     def __init__(self, function: Run, adjoint: Run, tangent: Run | None, results: Mapping[str, Like]) -> None:
         name = function.__name__
-        self.name = "".join([word.capitalize() for word in name.split("_")])
-        self.source, self.over = f"Operation({name})", ""
-        self.arguments = tuple([parameter for parameter in _parameters(function) if parameter not in EXTRAS])
-        self.varying, self.places = self.arguments, tuple(range(len(self.arguments)))
-        self.sources = {parameter: Source("own", parameter) for parameter in self.arguments}
+        self.name, self.source, self.over = camel_case(name), f"Operation({name})", ""
+        self.take_arrays({n: Source("own", n) for n in _parameters(function) if n not in EXTRAS}, {})
         self._likes = dict(results)
         self._runs = {"forward": function, "adjoint": adjoint, "tangent": tangent}
         self._reads = {kind: _parameters(run) for kind, run in self._runs.items() if run is not None}
@@ -136,10 +133,6 @@ class Operation(Pattern):
         assert isinstance(source, Value), "all inputs are arrays"
         return Value(name, source.shape, "local", source.view)
 
-    def find_wanted(self, op: Op, scope: Scope) -> tuple[str, ...]:
-        """List the inputs whose adjoints are wanted."""
-        return tuple([name for name in self.varying if scope.wants(op.inputs[name])])
-
     # --- the three passes of an engine: calls between its launches
 
     def forward(self, op: Op, scope: Scope) -> None:
@@ -164,7 +157,7 @@ class Operation(Pattern):
         scope.add(_make_call(run, [slot for slot in slots.values() if slot not in still], written))
 
     def adjoint(self, op: Op, scope: Scope) -> None:
-        wanted, adds, targets = self.find_wanted(op, scope), {}, {}
+        wanted, adds, targets = tuple([n for n in self.varying if scope.wants(op.inputs[n])]), {}, {}
         missing = {Slot("adjoint", value) for value in op.outputs if not scope.has_adjoint(value)}
         call, slots = self._bind(op, "adjoint"), self._slots(op, "adjoint")
         for name in wanted:
@@ -216,7 +209,7 @@ class Operation(Pattern):
         extras = [n for n in EXTRAS if n in self._reads[name]]
         fills = name != "adjoint" and "out" not in extras
         if name == "adjoint":
-            expected = {f"the adjoint of {n}": v.shape for n, v in op.inputs.items() if isinstance(v, Value)}
+            expected = {f"the adjoint of {n}": v.shape for n, v in op.arrays.items()}
         else:
             expected = {n if name == "forward" else f"the tangent of {n}": v.shape for n, v in self._named(op)}
 

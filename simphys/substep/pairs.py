@@ -20,9 +20,10 @@ from simphys.numerics.element import Rule
 from simphys.simulator import Shape
 
 from .action import Access, Kind, Site, Slot, size_name, zero_element
+from .contribution import Contribution
 from .function import declare
-from .loops import LoopPattern
-from .pattern import Source, name_ends, name_sources
+from .loops import LoopPattern, RuleInputs
+from .pattern import name_ends, name_sources
 from .program import WHOLE, Domain, Op, Value, View
 from .scope import Scope
 
@@ -64,21 +65,10 @@ class Pairs(LoopPattern):
 
     is_cheap = False
     heavy = True
+    has_own_results = False
+    adjoint_access: Access = "other"
     swept = ("between", *OF_FIRST, *OF_SECOND)
     """Sources that the sums over j go through."""
-
-    def __init__(
-        self,
-        func: Any,
-        sources: Mapping[str, Source],
-        *,
-        results: Mapping[str, str | Shape],
-        over: str,
-    ) -> None:
-        super().__init__(func, sources, results=results, over=over)
-        if self.reads_results:
-            found, remedy = "an adjoint or a tangent that takes it", "Compute what it needs from the inputs."
-            raise InputError(self.source, "no rule takes the force of a pair, which is not stored", found, remedy)
 
     def cost_us(self, op: Op) -> float:
         return PAIR_US * op.domain.size**2
@@ -88,7 +78,7 @@ class Pairs(LoopPattern):
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.own_domain(inputs, kinds=("between", "one"))
-        views = {name: self.view(name, value, domain) for name, value in inputs.items() if isinstance(value, Value)}
+        views = self.make_views(inputs, domain)
         for name, view in views.items():
             if len(view.element) > 1:
                 found = f"{self.sources[name].field} has matrices of shape {view.element}"
@@ -101,10 +91,8 @@ class Pairs(LoopPattern):
         return super().view(name, value, domain if self._is_swept(name) else WHOLE)
 
     def arrange(self, op: Op) -> None:
-        for name in op.views:
-            value = op.inputs[name]
-            if self._is_swept(name) and isinstance(value, Value):
-                value.by_component = True
+        for name, value in op.arrays.items():
+            value.by_component = value.by_component or self._is_swept(name)
         for value in op.outputs:
             value.adjoint_by_component = True
 
@@ -112,59 +100,29 @@ class Pairs(LoopPattern):
         """True for an array that the sums over j go through."""
         return self.sources[name].kind in self.swept
 
-    # --- the three passes
+    # --- parts of the three passes
 
-    def forward(self, op: Op, scope: Scope) -> None:
-        names = frozenset(self.element.inputs)
+    def compute(self, site: Site, op: Op, scope: Scope, given: RuleInputs) -> list[str]:
+        moves = dict(zip(op.inputs, self._terms(site, op, scope, given.moving or (), "tangent"), strict=True))
+        terms = self._terms(site, op, scope, given.values, "value")
+        if given.moving is not None:
+            terms += [moves[name] for name in self.varying]
+        return self._sum(site, op, scope, given.rule, terms, {n: v.element for n, v in enumerate(op.outputs)})
+
+    def pull(self, site: Site, op: Op, scope: Scope, given: RuleInputs, targets: Mapping[str, Contribution]) -> None:
         (value,) = op.outputs
-        target = self.write_result(op, scope, value, "value")
-
-        def emit(site: Site) -> None:
-            terms = self._terms(site, op, scope, names, "value")
-            (total,) = self._sum(site, op, scope, self.element.forward, terms, {0: value.element})
-            target.write(site, total)
-
-        self._append(op, scope, emit, self._swept_reads(op, scope, names), [target])
-
-    def tangent(self, op: Op, scope: Scope) -> None:
-        rule = self.tangent_rule()
-        names = rule.reads((True,)) & frozenset(self.element.inputs)
-        moving = frozenset([name[1:] for name in rule.reads((True,)) - names])
-        (value,) = op.outputs
-        target = self.write_result(op, scope, value, "tangent")
-
-        def emit(site: Site) -> None:
-            moves = dict(zip(self.element.inputs, self._terms(site, op, scope, moving, "tangent"), strict=True))
-            terms = [*self._terms(site, op, scope, names, "value"), *[moves[name] for name in self.varying]]
-            (total,) = self._sum(site, op, scope, rule, terms, {0: value.element})
-            target.write(site, total)
-
-        reads = self._swept_reads(op, scope, names) | self._swept_reads(op, scope, moving, "tangent")
-        self._append(op, scope, emit, reads, [target])
-
-    def adjoint(self, op: Op, scope: Scope) -> None:
-        rule = self.adjoint_rule()
-        (value,) = op.outputs
-        wanted = {name: self.varying.index(name) for name in self.wanted_adjoints(op, scope)}
-        if not wanted:
-            return
-        names = rule.reads(tuple([name in wanted for name in self.varying])) & frozenset(self.element.inputs)
-        targets = {name: self.add_adjoint(op, scope, name) for name in wanted}
-
-        def emit(site: Site) -> None:
-            assert value.view is not None, "the result of a sub-step"
-            of_pair = self._pair_adjoint(site, Slot("adjoint", value), value.view)
-            terms = [*self._terms(site, op, scope, names, "value"), of_pair]
-            results = {number: op.views[name].element for name, number in wanted.items()}
-            totals = self._sum(site, op, scope, rule, terms, results)
-            for (name, target), total in zip(targets.items(), totals, strict=True):
-                target.write(site, total if self._is_swept(name) else f"0.5 * {total}")
-
-        reads = self._swept_reads(op, scope, names) | {Slot("adjoint", value): "other"}
-        self._append(op, scope, emit, reads, list(targets.values()))
+        of_pair = self._pair_adjoint(site, Slot("adjoint", value), value.elements)
+        terms = [*self._terms(site, op, scope, given.values, "value"), of_pair]
+        results = {self.varying.index(name): op.views[name].element for name in targets}
+        totals = self._sum(site, op, scope, given.rule, terms, results)
+        for (name, target), total in zip(targets.items(), totals, strict=True):
+            target.write(site, total if self._is_swept(name) else f"0.5 * {total}")
 
     def wanted_adjoints(self, op: Op, scope: Scope) -> list[str]:
         return [name for name in super().wanted_adjoints(op, scope) if self.sources[name].kind not in OF_SECOND]
+
+    def input_access(self, name: str, op: Op) -> Access:
+        return "other"  # the sums read other elements of arrays, too
 
     # --- a sum over j
 
@@ -186,12 +144,9 @@ class Pairs(LoopPattern):
 
     def _term(self, site: Site, op: Op, scope: Scope, name: str, kind: Kind, *, used: bool) -> Term:
         value, source = op.inputs[name], self.sources[name].kind
-        if not used:
-            zero = self.zero(op, name)
-            return lambda j: zero
-        fixed = not isinstance(value, Value) or scope.is_zero(value) or (kind == "tangent" and not scope.moves(value))
-        if fixed or source in ("shared", "constant"):
-            found = self.load_input(site, op, scope, name, kind)
+        fixed = not isinstance(value, Value) or scope.is_zero(value, kind) or source in ("shared", "constant")
+        if not used or fixed:
+            found = self.load_input(site, op, scope, name, kind) if used else self.zero(op, name)
             return lambda j: found
         assert isinstance(value, Value), "others are fixed"
         slot, view = Slot(kind, value), op.views[name]
@@ -210,10 +165,6 @@ class Pairs(LoopPattern):
     def _pair_adjoint(self, site: Site, slot: Slot, view: View) -> Term:
         """Prepare the adjoint of the result of a pair."""
         return self._difference(site, slot, view)
-
-    def _swept_reads(self, op: Op, scope: Scope, names: Collection[str], kind: Kind = "value") -> dict[Slot, Access]:
-        """Slots of the arrays that the named parameters come from: the sums read other elements of them, too."""
-        return dict.fromkeys(self.input_reads(op, scope, frozenset(names), kind), "other")
 
 
 Term = Callable[[str], str]

@@ -9,14 +9,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from simphys.autograd.errors import InputError
-from simphys.numerics.element import Element, Rule, element_of
+from simphys.numerics.element import Element, element_of
 from simphys.numerics.outside import Outside
 from simphys.simulator import Shape
 
-from .action import Access, Site, Slot, zero_element
 from .fit import Use, remedy_for_vector, require_fit
-from .program import WHOLE, Domain, Op, Value, View
-from .relation import find_attribute, invert, read_relation
+from .program import WHOLE, Domain, Op, Value, View, arrays_of, make_local
+from .relation import find_attribute, read_relation, with_inverse
 from .scope import Scope
 
 FIXED = ("constant", "model", "mark", "other mark", "cell")
@@ -57,6 +56,11 @@ def name_ends(both: Mapping[tuple[str, str], str] | None) -> tuple[dict[str, str
     return first, second
 
 
+def camel_case(name: str) -> str:
+    """Make the name of a Function of one with underscores."""
+    return "".join([word.capitalize() for word in name.split("_")])
+
+
 class Pattern(ABC):
     """An element function, and the arrays that its parameters come from."""
 
@@ -65,7 +69,7 @@ class Pattern(ABC):
     ) -> None:
         kind = type(self).__name__
         self.element: Element = element_of(func, f"{kind}")
-        self.name = "".join([word.capitalize() for word in self.element.name.split("_")])
+        self.name = camel_case(self.element.name)
         self.source = f"{kind}({self.element.name})"
         missing = [name for name in self.element.inputs if name not in sources]
         unknown = [name for name in sources if name not in self.element.inputs]
@@ -87,6 +91,13 @@ class Pattern(ABC):
                 remedy = "Name a parameter whose shape the result has, or give the shape."
                 raise InputError(self.source, f"{name} has the shape of a parameter", like, remedy)
         self.over, self._is_declared = over, True
+
+    def take_arrays(self, sources: Mapping[str, Source], results: Mapping[str, str | Shape]) -> None:
+        """Take an array for each parameter, in a pattern that has no single element function."""
+        self.sources, self.results = dict(sources), dict(results)
+        self.arguments = tuple([source.field for source in sources.values()])
+        self.places = tuple(range(len(sources)))
+        self.varying = tuple([name for name, source in sources.items() if source.kind not in FIXED])
 
     _is_declared = False
     """True if the element function is that of the declaration, which may not fit its arrays."""
@@ -205,9 +216,9 @@ class Pattern(ABC):
         if not label:
             return WHOLE
         sizes = {
-            source.field: value.shape[0] if value.shape else 0
-            for name, source in self.sources.items()
-            if source.kind in kinds and isinstance(value := inputs[name], Value)
+            self.sources[name].field: value.shape[0] if value.shape else 0
+            for name, value in arrays_of(inputs).items()
+            if self.sources[name].kind in kinds
         }
         if len(set(sizes.values())) != 1:
             found = ", ".join([f"{name} has {size}" for name, size in sizes.items()]) or "no such array"
@@ -216,17 +227,13 @@ class Pattern(ABC):
 
     def read_relation(self, model: Any, name: str, shape: Shape, limit: int, *, gaps: bool = True) -> dict[str, Any]:
         """Read an index array of the model, and its inverse, by name."""
-        relation = read_relation(model, name, shape, limit, self.source, gaps=gaps)
-        inverse = invert(model, name, relation, limit)
-        return {name: relation, f"{name}_start": inverse.start, f"{name}_entries": inverse.entries}
+        return with_inverse(model, name, read_relation(model, name, shape, limit, self.source, gaps=gaps), limit)
 
     def require_constants(self, inputs: Mapping[str, Value | float], domain: Domain) -> None:
         """Raise InputError for a constant array that has no entry for each element."""
-        for name, source in self.sources.items():
-            value = inputs[name]
-            if source.kind != "constant" or not isinstance(value, Value) or not value.shape or domain == WHOLE:
-                continue
-            if value.shape[0] != domain.size:
+        for name, value in arrays_of(inputs).items():
+            source = self.sources[name]
+            if source.kind == "constant" and value.shape and domain != WHOLE and value.shape[0] != domain.size:
                 constraint = f"a constant is a number, or has an entry for each of the {domain.size} {domain.name}"
                 found = f"{source.field} of shape {list(value.shape)}"
                 raise InputError(self.source, constraint, found, remedy_for_vector(name))
@@ -238,15 +245,17 @@ class Pattern(ABC):
             if isinstance(like, str) and like.startswith(OF_MODEL):
                 like = (find_attribute(model, like.removeprefix(OF_MODEL)),)
             element = like if isinstance(like, tuple) else self.element_shape(op, like)
-            leading = () if domain == WHOLE else domain.grid or (domain.size,)
             first = self.components_first and bool(element)
-            shape = (*element, *leading) if first else (*leading, *element)
-            found.append(Value(name, shape, "local", View(domain, element, components_first=first)))
+            found.append(make_local(name, domain, element, components_first=first))
         return tuple(found)
 
     def element_shape(self, op: Op, name: str) -> Shape:
         """Return the shape of what a parameter takes."""
         return op.views[name].element if name in op.views else ()
+
+    def make_views(self, inputs: Mapping[str, Value | float], domain: Domain) -> dict[str, View]:
+        """Make the views of the arrays among the inputs."""
+        return {name: self.view(name, value, domain) for name, value in arrays_of(inputs).items()}
 
     def view(self, name: str, value: Value, domain: Domain) -> View:
         """Elements of an input of the given index set, or of the whole for shared ones."""
@@ -262,84 +271,6 @@ class Pattern(ABC):
             found = f"a single number for {self.sources[name].field}"
             raise InputError(self.source, "a gathered array has an entry for each index", found, "Declare it shared.")
         return View(Domain(self.sources[name].field, value.shape[0]), value.shape[1:])
-
-    def adjoint_rule(self) -> Rule:
-        """Return the adjoint of the element function."""
-        assert self.element.adjoint is not None, "checked when declared"
-        return self.element.adjoint
-
-    def tangent_rule(self) -> Rule:
-        """Return the tangent of the element function. Errors: MissingJvp."""
-        return self.element.require_tangent()
-
-    def wanted_adjoints(self, op: Op, scope: Scope) -> list[str]:
-        """List the inputs whose adjoints are wanted, but for those that are zero."""
-        rule = self.adjoint_rule()
-        zeros = {name for name, value in op.inputs.items() if isinstance(value, Value) and scope.is_zero(value)}
-        names = rule.parameters[-len(op.outputs) :]
-        zeros |= {name for name, value in zip(names, op.outputs, strict=True) if not scope.has_adjoint(value)}
-        vanishing = rule.vanishing(zeros)
-        pairs = zip(self.varying, vanishing, strict=True)
-        return [name for name, is_zero in pairs if scope.wants(op.inputs[name]) and not is_zero]
-
-    def load_inputs(self, site: Site, op: Op, scope: Scope, names: frozenset[str], *, kind: Any = "value") -> list[str]:
-        """Load the values, or the tangents, of the named inputs; the others are 0."""
-        return [self.load_input(site, op, scope, n, kind) if n in names else self.zero(op, n) for n in op.inputs]
-
-    def has_gaps(self, op: Op, by: str) -> bool:
-        """Return True if some elements of the loop read nothing by an index array."""
-        return True
-
-    def load_input(self, site: Site, op: Op, scope: Scope, name: str, kind: Any) -> str:
-        """Load an input at the loop's index."""
-        value = op.inputs[name]
-        if not isinstance(value, Value):
-            return scope.number(op, name)
-        view = op.views[name]
-        if scope.is_zero(value) or (kind == "tangent" and not scope.moves(value)):
-            return zero_element(view.element)
-        slot, source = Slot(kind, value), self.sources[name]
-        if source.kind == "gathered":
-            return self.load_gathered(site, op, scope, source.by, slot, view)
-        if view.domain == WHOLE and op.domain != WHOLE:
-            return site.assign(value.name, site.load_at(slot, view, "0"))
-        return site.load(slot, view)
-
-    def load_gathered(self, site: Site, op: Op, scope: Scope, by: str, slot: Slot, view: View) -> str:
-        """Load the element that an index array names; 0 where it names none."""
-        if not view.domain.size:  # no element that `picked` could be
-            return zero_element(view.element)
-        index = site.once(f"{scope.relation(op, by)}[{site.index}]")
-        if not self.has_gaps(op, by):
-            return site.assign(slot.value.name, site.load_at(slot, view, index))
-        picked = site.assign(slot.value.name, site.load_at(slot, view, f"ti.max({index}, 0)"))
-        return site.assign(slot.value.name, f"ti.select({index} >= 0, {picked}, {zero_element(view.element)})")
-
-    def zero(self, op: Op, name: str) -> str:
-        return zero_element(op.views[name].element if name in op.views else ())
-
-    def input_access(self, name: str, op: Op) -> Access:
-        """Tell where an iteration reads an input: at the loop's own index, or elsewhere."""
-        related = self.sources[name].kind in ("gathered", "between")
-        return "other" if related or op.views[name].domain != op.domain else "own"
-
-    def input_reads(self, op: Op, scope: Scope, names: frozenset[str], kind: Any = "value") -> dict[Slot, Access]:
-        """Slots of the named inputs."""
-        found: dict[Slot, Access] = {}
-        for name, value in op.inputs.items():
-            if name not in names or not isinstance(value, Value) or scope.is_zero(value):
-                continue
-            if kind == "tangent" and not scope.moves(value):
-                continue
-            slot, access = Slot(kind, value), self.input_access(name, op)
-            found[slot] = "other" if "other" in (access, found.get(slot)) else "own"
-        return found
-
-    def call(self, site: Site, rule: Any, arguments: Sequence[str], scope: Scope) -> list[str]:
-        """Call a rule, and name its results."""
-        names = [site.fresh("y") for _ in rule.results]
-        site.line(f"{', '.join(names)} = {scope.function(rule)}({', '.join(arguments)})")
-        return names
 
 
 def _place_arguments(sources: Mapping[str, Source]) -> tuple[tuple[str, ...], tuple[int | None, ...]]:

@@ -13,11 +13,11 @@ from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Shape
 
 from .action import Site, Slot, build_element, zero_element
-from .contribution import Contribution, add_entry_adjoint
+from .contribution import Contribution, add_own_adjoint
 from .function import declare
 from .grid import CELLS, GridPattern, locate_cell
 from .pattern import Source, name_sources
-from .program import WHOLE, Domain, Op, Value, View
+from .program import WHOLE, Domain, Op, Value, View, arrays_of
 from .relation import cached, find_attribute
 from .scope import Scope
 
@@ -87,7 +87,7 @@ class PerElement(GridPattern):
         domain = self._find_domain(model, inputs)
         if not domain.grid:
             self.require_constants(inputs, domain)
-        views = {name: self.view(name, v, domain) for name, v in inputs.items() if isinstance(v, Value)}
+        views = self.make_views(inputs, domain)
         relations: dict[str, Array] = {}
         lengths: dict[str, int] = {}
         for name, source in self.sources.items():
@@ -131,8 +131,8 @@ class PerElement(GridPattern):
 
     def _find_entries(self, inputs: Mapping[str, Value | float]) -> Domain:
         """Find the index set of all entries of its own arrays. Errors: InputError for arrays of several shapes."""
-        own = {self.sources[n].field: v for n, v in inputs.items() if self.sources[n].kind == "own"}
-        shapes = {name: value.shape for name, value in own.items() if isinstance(value, Value)}
+        own = {n: value for n, value in arrays_of(inputs).items() if self.sources[n].kind == "own"}
+        shapes = {self.sources[n].field: value.shape for n, value in own.items()}
         if len(set(shapes.values())) != 1:
             found = ", ".join([f"{name} of {list(shape)}" for name, shape in shapes.items()])
             raise InputError(self.source, "its arrays have one shape", found or "none", "Correct them.")
@@ -169,12 +169,11 @@ class PerElement(GridPattern):
             return self._load_place(site, op, name, source.by)
         if source.kind == "entry":
             value, view = op.array(name), op.views[name]
-            if scope.is_zero(value) or (kind == "tangent" and not scope.moves(value)):
+            if scope.is_zero(value, kind):
                 return zero_element(view.element)
             return site.assign(value.name, site.load_at(Slot(kind, value), view, source.by))
         if source.kind != "model":
             return super().load_input(site, op, scope, name, kind)
-        assert isinstance(op.variant, tuple), "made with the sub-step"
         layout = dict(zip(self._of_model, op.variant[1], strict=True))
         sizes = [math.prod(shape) for shape, _ in layout.values()]
         begin, (shape, number) = sum(sizes[: list(layout).index(name)]), layout[name]
@@ -185,13 +184,12 @@ class PerElement(GridPattern):
 
     def _load_place(self, site: Site, op: Op, name: str, by: str) -> str:
         """Write the index of the cell along each axis, or 1 for each axis along which it is an inner one."""
-        variant: Any = op.variant
         cells = op.domain.grid
         if by == CELLS:
             place = [locate_cell(site, cells, axis) for axis in range(len(cells))]
             return site.assign(name, build_element(place, (len(place),)))
         parts = []
-        for axis, closed in enumerate(dict(variant[2])[name]):
+        for axis, closed in enumerate(dict(op.variant[2])[name]):
             inside = not closed or (site.row and axis == len(cells) - 1)
             at = "" if inside else locate_cell(site, cells, axis)
             parts.append("1.0" if inside else f"ti.select({at} > 0, 1.0, 0.0)")
@@ -217,8 +215,8 @@ class PerElement(GridPattern):
         return self.view_cells(name, value, domain) if own else View(WHOLE, value.shape)
 
     def has_gaps(self, op: Op, by: str) -> bool:
-        return by in op.variant[0] if isinstance(op.variant, tuple) else True
+        return by in op.variant[0] if op.variant else True
 
     def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
         kind, by = self.sources[name].kind, self.sources[name].by
-        return add_entry_adjoint(op, name, scope, int(by)) if kind == "entry" else super().add_adjoint(op, scope, name)
+        return add_own_adjoint(op, name, scope, int(by)) if kind == "entry" else super().add_adjoint(op, scope, name)

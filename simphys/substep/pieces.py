@@ -8,7 +8,6 @@ part.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,16 +15,17 @@ from functools import cached_property
 from simphys.numerics import bspline
 from simphys.simulator import Shape
 
-from .action import Action, Place, Site, Slot, size_name, zero_element
-from .grid import CELLS
+from .action import Action, Site, Slot, size_name, zero_element
+from .grid import CELLS, row_major
 from .lanes import lane_lines
 from .per_element import PerElement
-from .program import Domain, Op, Program, Value, View
+from .place import Offset, Place
+from .program import Domain, Op, Program, Value, make_local
 from .schedule import Group
 from .scope import Scope
 from .splines import SPACING, SplinePattern, op_cells
 from .stencil_text import write_base
-from .text import LIGHT, SPREAD, find_names, indent, launch_lines
+from .text import LIGHT, indent, launch_lines, offset_lines, spread_lines, write_body
 
 PARTS = Domain("parts_of_box", 16)
 """Index set of the parts of the box, along its lines."""
@@ -47,9 +47,7 @@ class Pieces:
     @cached_property
     def box(self) -> Slot:
         """Corners of the box of each piece."""
-        domain = Domain("pieces_of_particles", self.count)
-        view = View(domain, (2 * self.dim,))
-        return Slot("value", Value("box", (self.count, 2 * self.dim), "local", view))
+        return Slot("value", make_local("box", Domain("pieces_of_particles", self.count), (2 * self.dim,)))
 
     def prepare(self, scope: Scope) -> None:
         """Let the sums of a pass go by pieces and parts."""
@@ -68,8 +66,7 @@ class Pieces:
 
     def _find_boxes(self) -> Action:
         slot, dim = Slot("value", self.position), self.dim
-        view, box = self.position.view, self.box.value.view
-        assert view is not None and box is not None, "seen by sub-steps"
+        view, box = self.position.elements, self.box.value.elements
 
         def emit(site: Site) -> None:
             begin, end = (f"{size_name(view.domain)} * ({site.index} + {k}) // {self.count}" for k in (0, 1))
@@ -94,7 +91,13 @@ class Pieces:
     # --- text
 
     def write_loop(
-        self, group: Group, places: Mapping[Slot, Place], offsets: Mapping[str, str], *, parallel: bool, batched: bool
+        self,
+        group: Group,
+        places: Mapping[Slot, Place],
+        offsets: Mapping[str, Offset],
+        *,
+        parallel: bool,
+        batched: bool,
     ) -> list[str]:
         """Write a group's loop as a loop of its own over all elements of all batch members."""
         view = self.position.elements
@@ -105,17 +108,11 @@ class Pieces:
         else:
             parallel = parallel and (group.heavy or group.domain.size > LIGHT)
             return launch_lines(group, places, offsets, parallel=parallel, batched=batched, cpu=True)
-        named = find_names(inner)
-        used = [f"{name} = {expression}" for name, expression in offsets.items() if name in named]
-        if "t" in find_names(used):
-            used = ["t = begin", *used]
-        body = [f"member = task // {tasks}", f"piece = task - member * {tasks}", *used, *inner]
+        split = [f"member = task // {tasks}", f"piece = task - member * {tasks}"]
+        body = [*split, *offset_lines(offsets, inner), *inner]
         total = f"members * {tasks}" if batched else f"{tasks}"
-        lines = [f"ti.loop_config(serialize={not parallel})"]
-        if not parallel:
-            return [*lines, f"for task in range({total}):", *indent(body)]
-        head = [f"for z in range({total} * {SPREAD}):", f"    if z % {SPREAD} == 0:", f"        task = z // {SPREAD}"]
-        return [*lines, *head, *indent(body, 2)]
+        loop = spread_lines(total, "task", body) if parallel else [f"for task in range({total}):", *indent(body)]
+        return [f"ti.loop_config(serialize={not parallel})", *loop]
 
     def _particle_lines(self, group: Group, places: Mapping[Slot, Place]) -> list[str]:
         size = group.domain.size
@@ -123,13 +120,12 @@ class Pieces:
         blocks = lane_lines(group, places, begin, end)
         if blocks is not None:
             return blocks
-        site = _emit(group, places)
-        return [f"for i in range({begin}, {end}):", *indent([*site.compute, *site.stores])]
+        return [f"for i in range({begin}, {end}):", *indent(write_body(group, places, "i").body)]
 
     def _box_lines(self, group: Group, places: Mapping[Slot, Place]) -> list[str]:
         dim, place = self.dim, places[self.box]
         names = tuple([f"cell_{d}" for d in range(dim)])
-        site = _emit(group, places, cell=names)
+        site = write_body(group, places, "i", cell=names)
         lines = [f"low_{d}, high_{d} = {count}, 0" for d, count in enumerate(self.cells)]
         offset = "" if place.offset == "0" else f"{place.offset} + "
         lines += [f"for k in range({self.count}):", f"    corners = {place.array}[{offset}k]"]
@@ -145,7 +141,7 @@ class Pieces:
             width = f"(high_{d} - low_{d})"
             lines += [f"    cell_{d} = low_{d} + {rest if d == 0 else f'{rest} % {width}'}"]
             rest = f"({rest} // {width})"
-        strides = [math.prod(self.cells[d + 1 :]) for d in range(dim)]
+        strides = row_major(self.cells)
         row = " + ".join([f"cell_{d} * {strides[d]}" for d in range(dim - 1)]) or "0"
         last = dim - 1
         lines += [
@@ -153,20 +149,12 @@ class Pieces:
             f"    for cell_{last} in range(low_{last}, high_{last}):",
             f"        i = row + cell_{last}",
         ]
-        lines += indent([*site.compute, *site.stores], 2)
+        lines += indent(site.body, 2)
         for name, slot, _ in site.sums:
             at = places[slot]
             start = "" if at.offset == "0" else f"{at.offset} + "
             lines += [f"{at.array}[{start}piece] = {name}"]
         return lines
-
-
-def _emit(group: Group, places: Mapping[Slot, Place], cell: Sequence[str] = ()) -> Site:
-    site = Site(places, "i", cell=tuple(cell))
-    for action in group.actions:
-        action.emit(site)
-    site.flush()
-    return site
 
 
 def find_pieces(program: Program, count: int) -> Pieces | None:

@@ -18,7 +18,7 @@ from .from_grid import FromGrid
 from .function import declare
 from .grid import CELLS
 from .nodes import Cubic
-from .pattern import name_sources
+from .pattern import camel_case, name_sources
 from .splines import SplinePattern
 from .to_grid import ToGrid
 
@@ -64,5 +64,5 @@ def spread_from(
 def _declare(made: SplinePattern) -> Any:
     """Declare the sub-step, named like its result."""
     (result,) = made.results
-    made.name, made.source = "".join([word.capitalize() for word in result.split("_")]), f"{made.source[:-5]}{result})"
+    made.name, made.source = camel_case(result), f"{made.source[:-5]}{result})"
     return declare(made)

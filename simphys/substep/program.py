@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 from weakref import ref
@@ -100,6 +100,18 @@ class Value:
         return self.role != "constant"
 
 
+def make_local(name: str, domain: Domain, element: Shape = (), *, components_first: bool = False) -> Value:
+    """Make a value with an element for each index of a set."""
+    leading = () if domain == WHOLE else domain.grid or (domain.size,)
+    shape = (*element, *leading) if components_first else (*leading, *element)
+    return Value(name, shape, "local", View(domain, element, components_first))
+
+
+def arrays_of(inputs: Mapping[str, Value | float]) -> dict[str, Value]:
+    """Return the arrays among the inputs of a sub-step."""
+    return {name: value for name, value in inputs.items() if isinstance(value, Value)}
+
+
 @dataclass(eq=False)
 class Op:
     """A sub-step applied to values."""
@@ -118,8 +130,8 @@ class Op:
     """Index set of the results, where it is not that of the loop."""
     extra: Any = None
     """Anything that the pattern itself wants to know again."""
-    variant: Hashable = None
-    """Anything else that the text of its loops depends on, such as which axes of a grid are periodic."""
+    variant: Any = None
+    """Anything else that the text of its loops depends on, hashable, such as which axes of a grid are periodic."""
     model: ref[Any] | None = None
     """Model, for operations on whole arrays. Weak, as a model keeps its recorded steps."""
 
@@ -134,11 +146,14 @@ class Op:
         assert isinstance(value, Value), "an array"
         return value
 
-    def values(self) -> Iterator[Value]:
-        """Iterate over the arrays among the inputs."""
-        for value in self.inputs.values():
-            if isinstance(value, Value):
-                yield value
+    @property
+    def arrays(self) -> dict[str, Value]:
+        """Arrays among the inputs, by parameter."""
+        return arrays_of(self.inputs)
+
+    def values(self) -> Collection[Value]:
+        """List the arrays among the inputs."""
+        return self.arrays.values()
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +209,7 @@ class Program:
 
     @property
     def is_complex(self) -> bool:
-        """True if a sub-step takes so long, to compile and to run, that all others are cheap."""
+        """True if a sub-step takes so long, to compile and to run, that all others are cheap: one plan serves all."""
         return any([op.pattern.is_complex for op in self.ops])
 
     def constants(self) -> list[Value]:

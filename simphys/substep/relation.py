@@ -61,6 +61,12 @@ def invert(model: Any, name: str, relation: Array, size: int) -> Inverse:
     return cached(model, f"{name} inverted onto {size}", build)
 
 
+def with_inverse(model: Any, name: str, relation: Array, size: int, *, key: str = "") -> dict[str, Array]:
+    """Return a relation onto an index set of this size, and its inverse, by name; `key` if the model has several."""
+    inverse = invert(model, key or name, relation, size)
+    return {name: relation, f"{name}_start": inverse.start, f"{name}_entries": inverse.entries}
+
+
 def cached(model: Any, name: str, build: Callable[[], Any]) -> Any:
     """Build once for each model, which never changes; anew for any other object, whose arrays may be replaced."""
     if not isinstance(model, Model):

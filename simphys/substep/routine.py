@@ -30,7 +30,7 @@ from simphys.simulator import Shape
 from .action import Access, Action, Site, Slot
 from .function import declare
 from .pattern import Pattern, Source
-from .program import WHOLE, Domain, Op, Value, View
+from .program import WHOLE, Domain, Op, Value, View, arrays_of
 from .relation import cached
 from .routine_text import Constants, Names, Packed, name_function, pack, write_arrays, write_model, write_zeros
 from .scope import Scope, adjoint_slot, hidden
@@ -99,15 +99,12 @@ class Routine(Pattern):
     def __init__(
         self, name: str, functions: Functions, arrays: Fields, setting: Setting, *, of_model: Names, repeats: bool
     ) -> None:
-        self.name, self.over = name, ""
-        self.source = f"Routine({name})"
+        self.name, self.source, self.over = name, f"Routine({name})", ""
         self.element: Any = SimpleNamespace(name=name, tangent=functions.tangent)
-        self.sources = {number: Source("constant", number) for number in arrays.numbers}
-        self.sources |= {field: Source("fixed" if field in arrays.choices else "own", field) for field in arrays.given}
-        self.arguments = tuple(self.sources)
-        self.places = tuple(range(len(self.arguments)))
+        numbers = {number: Source("constant", number) for number in arrays.numbers}
+        given = {field: Source("own", field) for field in arrays.given}
+        self.take_arrays(numbers | given, dict.fromkeys(arrays.results, (0,)))
         self.varying = tuple([field for field in arrays.given if field not in arrays.choices])
-        self.results = dict.fromkeys(arrays.results, (0,))
         self.hidden_results = len(arrays.tape)
         self.fixed_results = tuple([n for n, result in enumerate(arrays.results) if result in arrays.choices])
         self._all_names = (*arrays.given, *arrays.results, *arrays.tape, *arrays.work)
@@ -148,7 +145,7 @@ class Routine(Pattern):
             if value.size != int(np.prod(shapes[name])):
                 constraint = f"{name} has the shape {list(shapes[name])}"
                 raise InputError(self.name, constraint, str(list(value.shape)), "Correct the array.")
-        views = {n: v.view or _view(n, v.shape) for n, v in inputs.items() if isinstance(v, Value)}
+        views = {n: v.view or _view(n, v.shape) for n, v in arrays_of(inputs).items()}
         made = [Value(n, shapes[n], "local", _view(n, shapes[n])) for n in (*self._arrays.results, *self._arrays.tape)]
         own = tuple([shapes[n] for n in (*self._arrays.results, *self._arrays.tape, *self._arrays.work)])
         self._require(self._of_model, self._setting.constants(model), "is a constant of the model", "Add it to these.")
@@ -200,9 +197,8 @@ class Routine(Pattern):
         arrays = self._arrays
         given, cleared = {}, []
         for name in self.varying:
-            value = op.inputs[name]
-            if isinstance(value, Value) and scope.moves(value):
-                given[name] = Slot("tangent", value)
+            if scope.moves(op.array(name)):
+                given[name] = Slot("tangent", op.array(name))
             else:
                 given[name] = self._make_hidden(op, name, "tangent")
                 cleared.append(given[name])
@@ -218,7 +214,7 @@ class Routine(Pattern):
     # --- parts
 
     def _given(self, op: Op) -> dict[str, Slot]:
-        return {n: Slot("value", v) for n in self._arrays.given if isinstance(v := op.inputs[n], Value)}
+        return {n: Slot("value", op.array(n)) for n in self._arrays.given}
 
     def _made(self, op: Op) -> dict[str, Slot]:
         names = (*self._arrays.results, *self._arrays.tape)

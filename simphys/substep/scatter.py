@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
 
 from simphys.autograd import runtime
 
 from .action import Access, Action, Site, Slot, size_name, zero_element
 from .program import WHOLE, Domain, Op, View
 from .scope import Scope, hidden
-from .splines import SplinePattern, op_cells
+from .splines import AnyStencil, SplinePattern, op_cells
 
 
 def scatter(
@@ -20,25 +19,27 @@ def scatter(
     op: Op,
     scope: Scope,
     targets: Mapping[Slot, View],
-    terms: Callable[[Site, Any], Sequence[str]],
-    prepare: Callable[[Site], None],
+    begin: Callable[[Site], Callable[[AnyStencil], Sequence[str]]],
     reads: Mapping[Slot, Access],
     *,
     slopes: bool = False,
 ) -> None:
-    """Append the loop over particles that adds the terms of each node to slots of the grid."""
+    """Append the loop over particles that adds the terms of each node to slots of the grid.
+
+    `begin` writes what comes before the loop over nodes, and returns the function that writes the terms of a node.
+    """
     grids = {slot: _open_grid(op, scope, slot, view) for slot, view in targets.items()}
     many, count = pattern.weights.many, math.prod(op_cells(op))
 
     def emit(site: Site) -> None:
         with nullcontext() if many else site.loop("point", size_name(op.domain)):
-            prepare(site)
+            terms = begin(site)
             start = "" if scope.grids == 1 else f"piece * {count} + "
             with pattern.each_node(site, op, scope, slopes=slopes) as stencil:
                 held = []
                 for node in stencil.nodes:
                     node()
-                    for (slot, view), term in zip(grids.values(), terms(site, stencil), strict=True):
+                    for (slot, view), term in zip(grids.values(), terms(stencil), strict=True):
                         held.append((slot, view, f"{start}{stencil.node}", site.assign("added", term)))
                 site.add_all(held, alone=not many)
 

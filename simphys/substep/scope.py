@@ -7,8 +7,8 @@ from typing import Any
 
 from simphys.numerics.element import Rule
 
-from .action import Access, Action, Site, Slot, identifier, size_name, zero_element
-from .program import WHOLE, Domain, Op, Value, View
+from .action import Access, Action, Kind, Site, Slot, identifier, size_name, zero_element
+from .program import WHOLE, Domain, Op, Value, View, make_local
 
 
 class Scope:
@@ -93,9 +93,9 @@ class Scope:
 
     # --- what is known about values
 
-    def is_zero(self, value: Value) -> bool:
-        """True for a parameter that is zero everywhere, and whose adjoint nobody wants."""
-        return value in self._zeros
+    def is_zero(self, value: Value, kind: Kind = "value") -> bool:
+        """True for a parameter that is zero everywhere, and whose adjoint nobody wants; or for a tangent of nothing."""
+        return value in self._zeros or (kind == "tangent" and value not in self._moving)
 
     def wants(self, value: Value | float) -> bool:
         """True if the adjoint of an input is wanted, or leads to one that is."""
@@ -149,7 +149,7 @@ def clear(slot: Slot, view: View, kept: Collection[Slot] = ()) -> Action:
     return Action(view.domain, emit, writes={slot: "own"}, clears=slot if inner else None)
 
 
-def reduce(source: Slot, view: View, target: Slot, target_view: View, *, adds: bool) -> Action:
+def reduce(source: Slot, view: View, target: Slot, target_view: View, *, adds: bool, heavy: bool = True) -> Action:
     """Action that adds up the elements of a slot into one."""
 
     def emit(site: Site) -> None:
@@ -165,9 +165,9 @@ def reduce(source: Slot, view: View, target: Slot, target_view: View, *, adds: b
     reads: dict[Slot, Access] = {source: "other"}
     if adds:
         reads[target] = "own"
-    return Action(WHOLE, emit, reads=reads, writes=writes, heavy=True)
+    return Action(WHOLE, emit, reads=reads, writes=writes, heavy=heavy)
 
 
 def hidden(name: str, domain: Domain, view: View) -> Value:
     """Value that only the loops of a sub-step know: an element for each index of a loop."""
-    return Value(name, (domain.size, *view.element), "local", View(domain, view.element))
+    return make_local(name, domain, view.element)

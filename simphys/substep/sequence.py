@@ -10,8 +10,6 @@ flow to the times. With moves m, times t(s, ...) and acts f of the state s, the 
 f, then m, whose adjoint of t goes to the state before by that of t(s, ...), and to the time that is left for the last
 move. It finds the rows again and keeps the state before each in a workspace, as many as the limit of rows allows. The
 tangent goes forwards along with the rows.
-
-Rows of a fixed list, such as the constraint rows of several sweeps, take no search, see `rows`.
 """
 
 from __future__ import annotations
@@ -20,16 +18,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from simphys.autograd.errors import InputError
+from simphys.numerics.element import Element
 
-from .action import Action, Site, Slot, identifier
-from .event_text import ROW, EventText, saved_name
+from .action import Access, Action, Kind, Site, Slot, identifier
+from .event_passes import EventPasses
+from .event_text import ROW, saved_name
 from .fit import Use
 from .function import declare
-from .pattern import Source
+from .pattern import Pattern, Source, camel_case
 from .program import WHOLE, Domain, Op, Value, View
-from .scope import Scope, hidden
-from .sequence_call import Call, Parameters, counts_of
-from .sequence_pattern import SequencePattern
+from .scope import Scope, adjoint_slot, hidden
+from .sequence_call import WORDS, Call, Parameters
 
 
 class Move(NamedTuple):
@@ -92,7 +91,7 @@ EVENTS = 2
 """Events of a step that estimates of its rounds assume; there are hardly ever as many."""
 
 
-class Kind(NamedTuple):
+class RowKind(NamedTuple):
     """Rows of one kind."""
 
     act: Call
@@ -100,9 +99,12 @@ class Kind(NamedTuple):
     has_side: bool
 
 
-class EventSequence(SequencePattern):
-    """The pattern of `sequence`. Its inputs go by the names of the arrays."""
+class EventSequence(Pattern):
+    """The pattern of `sequence`. Its inputs go by the names of the arrays; some of them, the state, are replaced."""
 
+    is_cheap = False
+    is_serial = True
+    reads_results = False
     element_us = 0.03
     pair_us = 0.004
 
@@ -123,12 +125,16 @@ class EventSequence(SequencePattern):
         given = {**move.parameters.sources(), move.time: Source("time", "")}
         self.move = Call(move.func, given, move.replaces, self.state)
         self.kinds = [self._kind(event) for event in events]
-        calls = [self.move, *[call for kind in self.kinds for call in (kind.when, kind.act)]]
-        sources = {name: Source("own", name) for name in state} | {self.duration: Source("constant", self.duration)}
-        name = "".join([word.capitalize() for word in over.split("_")])
-        self._set_up(f"{name}InSequence", state, calls, sources)
+        self._calls = [self.move, *[call for kind in self.kinds for call in (kind.when, kind.act)]]
+        self.name = f"{camel_case(over)}InSequence"
+        self.source = f"{type(self).__name__}({', '.join([call.element.name for call in self._calls])})"
+        self.element: Element = self.move.element
+        sources = {name: Source("own", name) for name in state}
+        for call in self._calls:
+            _collect_sources(call, sources)
+        self.take_arrays(sources | {self.duration: Source("constant", self.duration)}, {n: n for n in self.state})
 
-    def _kind(self, event: Event) -> Kind:
+    def _kind(self, event: Event) -> RowKind:
         given = {**event.parameters.sources(), event.end: Source("end", "")}
         if event.side:
             given[event.side] = Source("side", "")
@@ -142,37 +148,113 @@ class EventSequence(SequencePattern):
             if rule is not None and event.end in rule.reads((True,) * len(rule.results)):
                 remedy = "Write it with the time, which a rule may take."
                 raise InputError(f"{when.label}, {rule.name}", "it does not depend on the end", event.end, remedy)
-        return Kind(act, when, bool(event.side))
+        return RowKind(act, when, bool(event.side))
+
+    def require_tangent(self) -> None:
+        for call in self._calls:
+            _ = call.tangent
 
     def cost_us(self, op: Op) -> float:
         n = op.domain.size
         return self.element_us * n + self.pair_us * n * n
 
     def count_rounds(self, op: Op) -> int:
-        n, (_, sides) = op.domain.size, counts_of(op)
+        n, (_, sides) = op.domain.size, op.variant
         return EVENTS * n * (n + sides + len(self.state))
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.own_domain(inputs)
-        views = {name: self.view(name, v, domain) for name, v in inputs.items() if isinstance(v, Value)}
-        counts = [self.read_count(model, name) for name in (self._limit, self._sides)]
+        views = self.make_views(inputs, domain)
+        counts = [self._read_count(model, name) for name in (self._limit, self._sides)]
         op = Op(self, inputs, domain, views, variant=tuple(counts))
         op.outputs = self.make_outputs(op, domain)
         return op
 
+    def _read_count(self, model: Any, name: str) -> int:
+        """Read a count of the model."""
+        found = getattr(model, name, None) if name else 0
+        if not isinstance(found, int) or found < 0:
+            raise InputError(self.source, f"`{name}` of the model is a count", repr(found), "Correct the model.")
+        return found
+
     def list_uses(self, op: Op) -> list[Use]:
-        calls = [self.move, *[call for kind in self.kinds for call in (kind.when, kind.act)]]
-        return [call.make_use(op) for call in calls]
+        return [call.make_use(op) for call in self._calls]
 
-    def text(self, site: Site, op: Op, scope: Scope) -> EventText:
-        return EventText(site, op, scope)
+    # --- the three passes
 
-    def make_work(self, op: Op) -> dict[str, Slot]:
-        return self.make_history(op, "adjoint") | self.make_saved(op)
+    def forward(self, op: Op, scope: Scope) -> None:
+        if all([Slot("value", value) in scope.frozen for value in op.outputs]):
+            return
+        slots = {}
+        for name, value in zip(self.state, op.outputs, strict=True):
+            known = Slot("value", value)
+            slots[name] = self._hidden(op, name, "again", "value") if known in scope.frozen else known
+        scope.started |= set(slots.values())
 
-    def make_history(self, op: Op, kind: Any) -> dict[str, Slot]:
+        def emit(site: Site) -> None:
+            EventPasses(site, op, scope).forward(slots)
+
+        scope.add(Action(WHOLE, emit, self._reads(op, scope), dict.fromkeys(slots.values(), "other"), heavy=True))
+
+    def adjoint(self, op: Op, scope: Scope) -> None:
+        given = {n: Slot("adjoint", v) for n, v in zip(self.state, op.outputs, strict=True) if scope.has_adjoint(v)}
+        history = self._make_history(op, "adjoint") | self._make_saved(op)
+        reads = self._reads(op, scope)
+        running: dict[str, Slot] = {}
+        targets: dict[str, Slot] = {}
+        others = {n: op.array(n) for n in self.varying if n not in self.state}
+        taken = set(map(adjoint_slot, others.values()))  # what is state and something else, too, is a sum of both
+        for name in self.state:
+            value = op.array(name)
+            slot = adjoint_slot(value)
+            in_place = slot.kind != "sum" and slot not in scope.started and slot not in taken
+            if scope.wants(value) and in_place:
+                running[name] = slot
+                scope.started.add(slot)
+                taken.add(slot)
+                continue
+            running[name] = self._hidden(op, name, "running", "adjoint")
+            if scope.wants(value):
+                scope.begin(slot, op.views[name], "other")
+                targets[name] = slot
+        slots = {n: adjoint_slot(value) for n, value in others.items() if scope.wants(value)}
+        for name, slot in slots.items():
+            scope.begin(slot, op.views[name], "other")
+        writes: dict[Slot, Access] = dict.fromkeys([*running.values(), *targets.values(), *slots.values()], "other")
+        writes |= dict.fromkeys(history.values(), "other")
+        reads |= dict.fromkeys([*given.values(), *targets.values(), *slots.values()], "other")
+
+        def emit(site: Site) -> None:
+            EventPasses(site, op, scope).adjoint(history, given, running, targets)
+
+        scope.add(Action(WHOLE, emit, reads, writes, heavy=True))
+
+    def tangent(self, op: Op, scope: Scope) -> None:
+        work = {name: self._hidden(op, name, "along", "tangent") for name in self.state}
+        results = {name: Slot("tangent", value) for name, value in zip(self.state, op.outputs, strict=True)}
+        scope.started |= set(results.values())
+        reads = self._reads(op, scope)
+        reads |= {Slot("tangent", value): "other" for value in op.values() if scope.moves(value)}
+
+        def emit(site: Site) -> None:
+            EventPasses(site, op, scope).tangent(work, results)
+
+        writes: dict[Slot, Access] = dict.fromkeys([*work.values(), *results.values()], "other")
+        scope.add(Action(WHOLE, emit, reads, writes, heavy=True))
+
+    # --- slots
+
+    def _hidden(self, op: Op, name: str, what: str, kind: Kind) -> Slot:
+        """Make a slot for a copy of an array of the state."""
+        view = op.views[name]
+        return Slot(kind, hidden(f"{op.outputs[0].name}_{name}_{what}", view.domain, view))
+
+    def _reads(self, op: Op, scope: Scope) -> dict[Slot, Access]:
+        return {Slot("value", value): "other" for value in op.values() if not scope.is_zero(value)}
+
+    def _make_history(self, op: Op, kind: Kind) -> dict[str, Slot]:
         """Make slots for the state before each row, and for what the row is: time, kind, first, second."""
-        rows = Domain(f"rows_of_{op.domain.name}", counts_of(op)[0] + 1)
+        rows = _rows(op)
         many = Domain(f"{op.domain.name}_of_rows", rows.size * op.domain.size)
         prefix = op.outputs[0].name if op.outputs else self.over
         found = {}
@@ -182,16 +264,31 @@ class EventSequence(SequencePattern):
             found[name] = Slot(kind, hidden(f"{prefix}_{name}", rows, View(rows, ())))
         return found
 
-    def make_saved(self, op: Op) -> dict[str, Slot]:
+    def _make_saved(self, op: Op) -> dict[str, Slot]:
         """Make slots for what rows save: the entries of their first and second element that they replace."""
-        rows = Domain(f"rows_of_{op.domain.name}", counts_of(op)[0] + 1)
-        found = {}
+        rows, found = _rows(op), {}
         for kind in self.kinds:
             for source in kind.act.replaces:
                 name = saved_name(source)
                 view = View(rows, op.views[source.field].element)
                 found[name] = Slot("adjoint", hidden(f"{op.outputs[0].name}_{name}", rows, view))
         return found
+
+
+def _rows(op: Op) -> Domain:
+    """Index set of the rows of a step."""
+    return Domain(f"rows_of_{op.domain.name}", op.variant[0] + 1)
+
+
+def _collect_sources(call: Call, found: dict[str, Source]) -> None:
+    """Add the arrays that a call reads to those found: entries of elements, shared ones, constants."""
+    for name, source in call.sources.items():
+        kind = "own" if source.kind == "second" else source.kind
+        if kind in WORDS:
+            continue
+        if found.setdefault(source.field, Source(kind, source.field)).kind != kind:
+            constraint = f"{source.field} is {found[source.field].kind} everywhere"
+            raise InputError(call.label, constraint, f"{name} takes it as {kind}", "Correct the declaration.")
 
 
 class EventTrace(EventSequence):
@@ -204,13 +301,13 @@ class EventTrace(EventSequence):
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         op = super().make_op(model, inputs)
         op.outputs = ()
-        op.outputs = tuple([slot.value for slot in self.make_history(op, "value").values()])
+        op.outputs = tuple([slot.value for slot in self._make_history(op, "value").values()])
         return op
 
     def forward(self, op: Op, scope: Scope) -> None:
         slots = {name: Slot("value", v) for name, v in zip((*self.state, *ROW), op.outputs, strict=True)}
 
         def emit(site: Site) -> None:
-            EventText(site, op, scope).trace(slots)
+            EventPasses(site, op, scope).trace(slots)
 
         scope.add(Action(WHOLE, emit, self._reads(op, scope), dict.fromkeys(slots.values(), "other"), heavy=True))

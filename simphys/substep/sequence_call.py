@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -12,15 +11,14 @@ from simphys.numerics.element import Element, Rule, element_of
 
 from .action import Kind, Site, Slot, identifier, zero_element
 from .fit import Use
-from .pattern import Source
+from .pattern import Source, name_ends, name_sources
 from .program import Op, Value
-from .scope import Scope, adjoint_slot
+from .scope import Scope
 
 WORDS = ("time", "end", "side")
 """Sources that are numbers of the sequence: time of a motion, end of a search, number of a side."""
 FIXED = ("constant", "end", "side")
 """Sources to which no gradient flows."""
-ZERO = "real(0.0)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,17 +36,9 @@ class Parameters:
 
     def sources(self) -> dict[str, Source]:
         """Return the source of each parameter."""
-        found = {p: Source("own", identifier(name)) for p, name in self.own.items()}
-        for (first, second), name in self.both.items():
-            found |= {first: Source("own", identifier(name)), second: Source("second", identifier(name))}
-        found |= {p: Source("shared", identifier(name)) for p, name in self.shared.items()}
-        return found | {p: Source("constant", identifier(name)) for p, name in self.constant.items()}
-
-
-def counts_of(op: Op) -> tuple[int, ...]:
-    """Return the counts of the model that the text depends on."""
-    assert isinstance(op.variant, tuple), "made with the sub-step"
-    return op.variant
+        first, second = name_ends(self.both)
+        found = name_sources(own={**self.own, **first}, second=second, shared=self.shared, constant=self.constant)
+        return {name: source._replace(field=identifier(source.field)) for name, source in found.items()}
 
 
 class Call:
@@ -111,29 +101,18 @@ class Call:
 
 
 class Ends(NamedTuple):
-    """Expressions of the indices of the elements that a call acts on, and of the row that names them."""
+    """Expressions of the indices of the elements that a call acts on."""
 
     first: str
     second: str = ""
-    row: str = ""
 
     def at(self, kind: str) -> str:
         """Expression of the index that a source of this kind is read at."""
-        return {"own": self.first, "second": self.second, "row": self.row}.get(kind, "0")
+        return {"own": self.first, "second": self.second}.get(kind, "0")
 
 
 State = Callable[[str, str], str]
 """Expression of an entry of the state, by field and index."""
-
-
-@dataclass(frozen=True)
-class Shared:
-    """Local variables of the inputs that all elements share, by field: read once, before all loops."""
-
-    values: Mapping[str, str] = field(default_factory=dict)
-    tangents: Mapping[str, str] = field(default_factory=dict)
-    totals: dict[str, str] = field(default_factory=dict)
-    """Sums of adjoints, which are added to those of the inputs after all loops."""
 
 
 @dataclass(frozen=True)
@@ -145,9 +124,12 @@ class Frame:
     scope: Scope
     state: State
     """Reads the values of the state."""
-    shared: Shared
+    shared: Mapping[str, str]
+    """Local variables of the inputs that all elements share, by field: read once, before all loops."""
     moved: State | None = None
-    """Reads the tangents of the state, or its adjoints."""
+    """Reads the tangents of the state."""
+    dshared: Mapping[str, str] = field(default_factory=dict)
+    """Local variables of the tangents of shared inputs."""
     words: Mapping[str, str] = field(default_factory=dict)
     """Expression of each of WORDS, and of the tangent "dtime"."""
 
@@ -159,91 +141,55 @@ class Frame:
         """Return the frame with further words."""
         return replace(self, words={**self.words, **words})
 
-    # --- reads
-
     def load(self, call: Call, name: str, ends: Ends, *, tangent: bool = False) -> str:
         """Name an argument of a call, or its tangent."""
-        source, kind = call.sources[name], Kind_of[tangent]
+        source = call.sources[name]
         if source.kind in WORDS:
             return self.words["dtime" if tangent else source.kind]
         value = self.op.inputs[source.field]
         if not isinstance(value, Value):
             return self.scope.number(self.op, source.field)
-        view = self.op.views[source.field]
         if source.kind == "shared":
-            return (self.shared.tangents if tangent else self.shared.values)[source.field]
+            return (self.dshared if tangent else self.shared)[source.field]
+        view, index = self.op.views[source.field], ends.at(source.kind)
         if source.field in self.op.pattern.state:
             read = self.moved if tangent else self.state
             assert read is not None, "given for tangents"
-            return self.site.assign(name, self.read(source, ends, read))
-        if self.scope.is_zero(value) or (tangent and not self.scope.moves(value)):
+            return self.site.assign(name, read(source.field, index))
+        kind: Kind = "tangent" if tangent else "value"
+        if self.scope.is_zero(value, kind):
             return zero_element(view.element)
-        slot = Slot(kind, value)
-        return self.site.assign(name, self.read(source, ends, lambda _, index: self.site.load_at(slot, view, index)))
-
-    def read(self, source: Source, ends: Ends, read: State) -> str:
-        """Expression of an entry; 0 for an element that is none."""
-        index = ends.at(source.kind)
-        if not self.is_guarded(source):
-            return read(source.field, index)
-        zero = zero_element(self.op.views[source.field].element)
-        return f"ti.select({index} >= 0, {read(source.field, f'ti.max({index}, 0)')}, {zero})"
-
-    def is_guarded(self, source: Source) -> bool:
-        """Return True if a source may be of an element that is none."""
-        return bool(self.op.pattern.guards) and source.kind in ("own", "second")
-
-    @contextmanager
-    def guard(self, source: Source, ends: Ends) -> Iterator[str]:
-        """Write the lines of a `with` block for an element that is one; yields its index."""
-        index = ends.at(source.kind)
-        with self.site.block(f"if {index} >= 0:") if self.is_guarded(source) else nullcontext():
-            yield index
-
-    def load_all(self, call: Call, ends: Ends, known: Mapping[str, str] | None = None) -> list[str]:
-        """Name all arguments of a call, but for those that are known."""
-        return [(known or {}).get(name) or self.load(call, name, ends) for name in call.element.inputs]
-
-    # --- calls
+        return self.site.assign(name, self.site.load_at(Slot(kind, value), view, index))
 
     def run(self, call: Call, ends: Ends, known: Mapping[str, str] | None = None) -> list[str]:
-        """Call the function, and name its results."""
-        return self._call(call.element.forward, self.load_all(call, ends, known))
+        """Call the function, and name its results; arguments that are `known` are not loaded."""
+        known = known or {}
+        arguments = [known.get(name) or self.load(call, name, ends) for name in call.element.inputs]
+        return self._call(call.element.forward, arguments)
 
-    def pull(self, call: Call, ends: Ends, adjoints: Sequence[str], results: Sequence[str]) -> dict[str, str]:
-        """Call the adjoint; `results` are those of the function. Returns the adjoint of each varying parameter."""
-        given = results if call.element.results_read(call.adjoint) else ()
-        found = self._call(call.adjoint, [*self.load_all(call, ends), *given, *adjoints])
+    def pull(
+        self, call: Call, ends: Ends, adjoints: Sequence[str], results: Sequence[str] | None = None
+    ) -> dict[str, str]:
+        """Call the adjoint, with the results of the function if it reads them: those that are given, or computed again.
+
+        Returns the adjoint of each varying parameter.
+        """
+        given: Sequence[str] = ()
+        if call.element.results_read(call.adjoint):
+            given = self.run(call, ends) if results is None else results
+        found = self._call(call.adjoint, [*self._load_all(call, ends), *given, *adjoints])
         return dict(zip(call.varying, found, strict=True))
 
     def push(self, call: Call, ends: Ends, results: Sequence[str]) -> list[str]:
         """Call the tangent; `results` are those of the function."""
         given = results if call.element.results_read(call.tangent) else ()
         moves = [self.load(call, name, ends, tangent=True) for name in call.varying]
-        return self._call(call.tangent, [*self.load_all(call, ends), *given, *moves])
+        return self._call(call.tangent, [*self._load_all(call, ends), *given, *moves])
+
+    def _load_all(self, call: Call, ends: Ends) -> list[str]:
+        return [self.load(call, name, ends) for name in call.element.inputs]
 
     def _call(self, rule: Rule, arguments: Sequence[str]) -> list[str]:
         names = [self.site.fresh("y") for _ in rule.results]
         self.site.line(f"{', '.join(names)} = {self.scope.function(rule)}({', '.join(arguments)})")
         return names
-
-    # --- adjoints
-
-    def wants(self, source: Source) -> bool:
-        """True for an input outside the state whose adjoint is wanted."""
-        outside = source.kind not in WORDS and source.field not in self.op.pattern.state
-        return outside and self.scope.wants(self.op.inputs[source.field])
-
-    def add(self, source: Source, ends: Ends, expression: str) -> None:
-        """Add to the adjoint of an input outside the state."""
-        if source.kind == "shared":
-            self.site.line(f"{self.shared.totals[source.field]} += {expression}")
-            return
-        value = self.op.inputs[source.field]
-        assert isinstance(value, Value), "numbers have no adjoint"
-        slot, view = adjoint_slot(value), self.op.views[source.field]
-        with self.guard(source, ends) as index:
-            self.site.put(slot, view, index, f"{self.site.load_at(slot, view, index)} + {expression}")
-
-
-Kind_of: Mapping[bool, Kind] = {False: "value", True: "tangent"}

@@ -15,9 +15,9 @@ from .action import Access, Site, Slot
 from .contribution import Contribution, Ends, write_ends
 from .function import declare
 from .grid import GridPattern
-from .pattern import Source, name_sources
+from .pattern import name_sources
 from .program import WHOLE, Domain, Op, Value, View
-from .relation import cached, invert
+from .relation import cached, with_inverse
 from .scope import Scope
 
 CELL, SIDE = "side_cell", "side_number"
@@ -49,19 +49,18 @@ def sides(
     """
     gathered = {p: (name, CELL) for p, name in cells.items()} | {p: (name, SIDE) for p, name in (of_side or {}).items()}
     sources = name_sources(gathered=gathered, shared=shared, constant=constant)
-    return declare(Sides(func, sources, results={onto: next(iter(cells))}, open_sides=open_sides))
+    made = Sides(func, sources, results={onto: next(iter(cells))}, over="side_faces")
+    made.open_sides = open_sides
+    return declare(made)
 
 
 class Sides(GridPattern):
     """The pattern of `sides`."""
 
     adjoint_access: Access = "other"
-
-    def __init__(
-        self, func: Any, sources: Mapping[str, Source], *, results: Mapping[str, str | Shape], open_sides: str
-    ) -> None:
-        super().__init__(func, sources, results=results, over="side_faces")
-        self.open_sides = open_sides
+    has_own_results = False
+    open_sides = ""
+    """Attribute of the model with the numbers of the open sides."""
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.read_grid(model)
@@ -71,33 +70,28 @@ class Sides(GridPattern):
             constraint = f"`{self.open_sides}` of the model has numbers of sides, 0 ... {2 * len(cells) - 1}, each once"
             raise InputError(self.source, constraint, repr(numbers), "Correct it; leave the sub-step out without any.")
         cell, side = cached(model, f"{self.open_sides} faces", lambda: find_side_faces(cells, numbers))
-        relations = {CELL: cell, SIDE: side}
-        for name, limit in ((CELL, math.prod(cells)), (SIDE, 2 * len(cells))):
-            inverse = invert(model, f"{self.open_sides} {name}", relations[name], limit)
-            relations |= {f"{name}_start": inverse.start, f"{name}_entries": inverse.entries}
-        views = {}
-        for name, value in inputs.items():
-            if not isinstance(value, Value):
-                continue
-            by = self.sources[name].by
-            if by == CELL:
-                views[name] = self.view_cells(name, value, domain)
-            else:
-                views[name] = self._view_sides(name, value, cells) if by == SIDE else View(WHOLE, value.shape)
-        op = Op(self, inputs, Domain(self.over, len(cell)), views, relations=relations, onto=domain)
+        relations: dict[str, Array] = {}
+        for name, relation, limit in ((CELL, cell, domain.size), (SIDE, side, 2 * len(cells))):
+            relations |= with_inverse(model, name, relation, limit, key=f"{self.open_sides} {name}")
+        views, domain_of_faces = self.make_views(inputs, domain), Domain(self.over, len(cell))
+        op = Op(self, inputs, domain_of_faces, views, relations=relations, onto=domain)
         op.outputs = self.make_outputs(op, domain)
         return op
 
-    def _view_sides(self, name: str, value: Value, cells: Shape) -> View:
-        if value.shape[:1] != (2 * len(cells),):
-            constraint = f"{self.sources[name].field} has an entry for each of the {2 * len(cells)} sides"
+    def view(self, name: str, value: Value, domain: Domain) -> View:
+        by, count = self.sources[name].by, 2 * len(domain.grid)
+        if by == CELL:
+            return self.view_cells(name, value, domain)
+        if by != SIDE:
+            return View(WHOLE, value.shape)
+        if value.shape[:1] != (count,):
+            constraint = f"{self.sources[name].field} has an entry for each of the {count} sides"
             raise InputError(self.source, constraint, f"shape {list(value.shape)}", "Correct it.")
         return self.foreign_view(name, value)
 
     def load_adjoint(self, site: Site, op: Op, scope: Scope, value: Value) -> str:
-        assert value.view is not None
         at = site.once(f"{scope.relation(op, CELL)}[{site.index}]")
-        return site.assign(value.name, site.load_at(Slot("adjoint", value), value.view, at))
+        return site.assign(value.name, site.load_at(Slot("adjoint", value), value.elements, at))
 
     def write_result(self, op: Op, scope: Scope, value: Value, kind: Literal["value", "tangent"]) -> Contribution:
         return write_ends(op, scope, Slot(kind, value), value.elements, Ends("+", CELL, guarded=True))

@@ -20,7 +20,7 @@ from .function import declare
 from .grid import CELLS, GridPattern, locate_cell
 from .linear_map import LinearMap
 from .pattern import Source
-from .program import Domain, Op, Value, View
+from .program import Domain, Op, Value, View, arrays_of, make_local
 from .scope import Scope
 
 
@@ -54,7 +54,6 @@ def stencil(result: str, weights: Mapping[str, Weights]) -> Any:
 class Stencil(LinearMap, GridPattern):
     """The pattern of `stencil`."""
 
-    adjoint_access: Access = "other"
     element_us = 0.004
 
     def __init__(self, result: str, weights: Mapping[str, Weights]) -> None:
@@ -64,11 +63,10 @@ class Stencil(LinearMap, GridPattern):
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.read_grid(model)
         cells = domain.grid
-        views = {n: self._view(n, value, domain) for n, value in inputs.items() if isinstance(value, Value)}
+        views = {n: self._view(n, value, domain) for n, value in arrays_of(inputs).items()}
         op = Op(self, inputs, domain, views, variant=cells)
         element = self._result_element(len(cells))
-        view = View(domain, element, components_first=bool(element))
-        op.outputs = (Value(next(iter(self.results)), (*element, *cells), "local", view),)
+        op.outputs = (make_local(next(iter(self.results)), domain, element, components_first=bool(element)),)
         return op
 
     def _result_element(self, dim: int) -> Shape:

@@ -7,7 +7,6 @@ space the nine lines are a loop, as compile time grows faster than the size of t
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +15,7 @@ from simphys.numerics import bspline
 from simphys.simulator import Array, Shape
 
 from .action import Site
+from .grid import row_major
 from .program import Op
 from .scope import Scope
 
@@ -30,12 +30,11 @@ class Quadratic:
     def tabulate(self, model: Any, cells: Shape, count: int, source: str) -> tuple[dict[str, Array], Shape]:
         return {}, ()
 
-    def around(self, site: Site, op: Op, scope: Scope, position: str, spacing: str) -> Stencil:
-        variant: Any = op.variant
-        return Stencil(site, variant[0], position, spacing, scope)
+    def around(self, site: Site, op: Op, scope: Scope, position: str, spacing: str) -> QuadraticStencil:
+        return QuadraticStencil(site, op.variant[0], position, spacing, scope)
 
 
-class Stencil:
+class QuadraticStencil:
     """The nodes around a particle at `position`; within the loop, names of local variables of a node."""
 
     def __init__(self, site: Site, cells: Shape, position: str, spacing: str, scope: Scope) -> None:
@@ -55,8 +54,8 @@ class Stencil:
         site, dim = self._site, len(self._cells)
         scaled = site.assign("scaled", f"{position} * (1.0 / {self._spacing})")
         base = write_base(site, self._cells, scaled)
-        strides = [math.prod(self._cells[d + 1 :]) for d in range(dim)]
-        first = site.assign("first", " + ".join([f"{b} * {s}" for b, s in zip(base, strides, strict=True)]))
+        terms = [f"{b} * {stride}" for b, stride in zip(base, row_major(self._cells), strict=True)]
+        first = site.assign("first", " + ".join(terms))
         f = site.assign("f", f"{scaled} - vector_{dim}({', '.join(base)})")
         return [first, f, site.assign("w", f"spline_weights({f})")]
 
@@ -69,9 +68,8 @@ class Stencil:
             s = site.named[self._slope_key] = site.assign("s", f"spline_slopes({f}) * (1.0 / {self._spacing})")
         lines = [site.fresh("line") for _ in range(last)]
         heads = [f"for {line} in {'ti.static(range(3))' if dim == 2 else 'range(3)'}:" for line in lines]
-        with _nested(site, heads):
-            strides = [math.prod(self._cells[d + 1 :]) for d in range(dim)]
-            at = [f"{line} * {stride}" for line, stride in zip(lines, strides, strict=False)]
+        with site.nest(heads):
+            at = [f"{line} * {stride}" for line, stride in zip(lines, row_major(self._cells), strict=False)]
             begin = site.assign("node", " + ".join([f"{first}", *at]))
             along = [site.assign("along", f"{w}[{line}, {d}]") for d, line in enumerate(lines)]
             shared = " * ".join(along) or "1.0"
@@ -100,12 +98,3 @@ def write_base(site: Site, cells: Shape, scaled: str) -> list[str]:
         site.assign("base", f"ti.max(0, ti.min(int({scaled}[{d}] - 0.5), {count - bspline.STENCIL}))")
         for d, count in enumerate(cells)
     ]
-
-
-@contextmanager
-def _nested(site: Site, heads: list[str]) -> Iterator[None]:
-    if not heads:
-        yield
-        return
-    with site.block(heads[0]), _nested(site, heads[1:]):
-        yield

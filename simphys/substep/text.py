@@ -12,9 +12,10 @@ from typing import Any
 from simphys.autograd.kernels.generated import GeneratedKernel
 from simphys.autograd.kernels.launch import Kernel
 from simphys.autograd.kernels.runtime import ti
-from simphys.simulator import Array
+from simphys.simulator import Array, Shape
 
-from .action import Place, Site, Slot, size_name
+from .action import Site, Slot, element_name, size_name
+from .place import Offset, Place
 from .program import WHOLE, Domain
 from .schedule import Group
 
@@ -32,41 +33,47 @@ def indent(lines: Sequence[str], levels: int = 1) -> list[str]:
     return ["    " * levels + line for line in lines]
 
 
-def group_body(
-    group: Group,
-    places: Mapping[Slot, Place],
-    index: str,
-    suffix: str = "",
-    row: str = "",
-    line: tuple[str, str] = ("", ""),
-) -> tuple[list[str], list[str]]:
-    """Write the body of a group's loop at one index: (loads and arithmetic, stores)."""
-    site = Site(places, index, suffix, row, line)
+def write_body(group: Group, places: Mapping[Slot, Place], index: str, suffix: str = "", **where: Any) -> Site:
+    """Write the body of a group's loop at one index; `where` it lies in a grid, as `Site` takes it."""
+    site = Site(places, index, suffix, **where)
     for action in group.actions:
         action.emit(site)
     site.flush()
-    return site.compute, site.stores
+    return site
+
+
+def offset_lines(offsets: Mapping[str, Offset], lines: Iterable[str]) -> list[str]:
+    """Write the offsets that some lines use, for a launch of one row."""
+    named = find_names(lines)
+    used = {name: offset for name, offset in offsets.items() if name in named}
+    row = ["t = begin"] if any([offset.moves for offset in used.values()]) else []
+    return [*row, *[f"{name} = {offset.write('t')}" for name, offset in used.items()]]
+
+
+def spread_lines(size: str, name: str, body: Sequence[str], *, index: str = "z", period: int = SPREAD) -> list[str]:
+    """Write a parallel loop in which each CPU thread takes one of so many tasks at a time, the number `name`."""
+    head = [f"for {index} in range({size} * {period}):", f"    if {index} % {period} == 0:"]
+    return [*head, f"        {name} = {index} // {period}", *indent(body, 2)]
 
 
 def loop_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
     """Write a group's loop as a part of a larger body, in order and in blocks of its width."""
     if group.domain == WHOLE:
-        compute, stores = group_body(group, places, "0")
-        return ["for _ in range(1):", *indent(compute), *indent(stores)]
+        return ["for _ in range(1):", *indent(write_body(group, places, "0").body)]
     size, width = size_name(group.domain), group.width
     if goes_by_rows(group):
         return [f"for line in range({size} // {group.domain.grid[-1]}):", *indent(row_lines(group, places))]
     lines = []
-    compute, stores = group_body(group, places, "i")
-    if any([line.startswith(" ") for line in compute]):  # the lines of several elements interleave, those of loops not
+    site = write_body(group, places, "i")
+    if site.has_blocks:  # the lines of several elements interleave, those of loops not
         width = 1
     if width > 1:
-        bodies = [group_body(group, places, f"(i + {r})" if r else "i", f"_{r}") for r in range(width)]
+        bodies = [write_body(group, places, f"(i + {r})" if r else "i", f"_{r}") for r in range(width)]
         lines += [f"for block in range({size} // {width}):", f"    i = {width} * block"]
-        lines += indent([line for same in zip(*[compute for compute, _ in bodies], strict=True) for line in same])
-        lines += indent([line for _, stores in bodies for line in stores])
+        lines += indent([line for same in zip(*[body.compute for body in bodies], strict=True) for line in same])
+        lines += indent([line for body in bodies for line in body.stores])
     begin = f"{size} // {width} * {width}, " if width > 1 else ""
-    return [*lines, f"for i in range({begin}{size}):", *indent(compute), *indent(stores)]
+    return [*lines, f"for i in range({begin}{size}):", *indent(site.body)]
 
 
 def goes_by_rows(group: Group) -> bool:
@@ -81,28 +88,34 @@ def row_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
     """
     columns, width, margin = group.domain.grid[-1], group.width, group.margin
     count = max(columns - 2 * margin, 0) // width
-    compute, stores = group_body(group, places, "i", line=("row", "column"))
-    lines = [f"row = line * {columns}"]
+    lines, ends = [f"row = line * {columns}"], write_body(group, places, "i", line=("row", "column"))
     if count:
-        inner, results = group_body(group, places, "i", row="row")
-        targets, names = zip(*[line.split(" = ") for line in results], strict=True)
-        held = [f"held_{number}" for number in range(len(names))]
+        inner = write_body(group, places, "i", row="row")
+        assert len(inner.stores) == len(inner.results), "each cell writes to itself alone"
+        held = {f"held_{number}": result for number, result in enumerate(inner.results)}
         lines += [f"for block in range({count}):", f"    first_of_block = row + {margin} + {width} * block"]
         lines += [f"    {name} = vector_{width}(0.0)" for name in held]
         loop = [f"for r in range({width}):", "    i = first_of_block + r"]
-        lines += indent([*loop, *indent(inner), *[f"    {h}[r] = {n}" for h, n in zip(held, names, strict=True)]])
-        lines += indent([*loop, *[f"    {target} = {h}[r]" for target, h in zip(targets, held, strict=True)]])
+        kept = [f"    {name}[r] = {value}" for name, (_, value) in held.items()]
+        lines += indent([*loop, *indent(inner.compute), *kept])
+        lines += indent([*loop, *[f"    {entry} = {name}[r]" for name, (entry, _) in held.items()]])
     skip = width * count
     if skip:
         lines += [f"for left in range({columns - skip}):", f"    column = left + ti.min(left // {margin}, 1) * {skip}"]
     else:
         lines += [f"for column in range({columns}):"]
     lines += ["    i = row + column"]
-    return [*lines, *indent(compute), *indent(stores)]
+    return [*lines, *indent(ends.body)]
 
 
 def launch_lines(
-    group: Group, places: Mapping[Slot, Place], offsets: Mapping[str, str], *, parallel: bool, batched: bool, cpu: bool
+    group: Group,
+    places: Mapping[Slot, Place],
+    offsets: Mapping[str, Offset],
+    *,
+    parallel: bool,
+    batched: bool,
+    cpu: bool,
 ) -> list[str]:
     """Write a group's loop as a loop of its own over all elements of all batch members."""
     size, index = ("1", "0") if group.domain == WHOLE else (size_name(group.domain), "i")
@@ -110,37 +123,26 @@ def launch_lines(
     if rows:
         size, index, body = f"({size} // {group.domain.grid[-1]})", "line", row_lines(group, places)
     else:
-        body = [line for part in group_body(group, places, index) for line in part]
-    named = find_names(body)
-    used = [f"{name} = {expression}" for name, expression in offsets.items() if name in named]
-    if "t" in find_names(used):
-        used = ["t = begin", *used]
+        body = write_body(group, places, index).body
     if not batched:
         split = ["member = 0"] if group.domain == WHOLE else ["member = 0", f"{index} = y"]
     else:
         split = [f"member = y // {size}"] + ([] if group.domain == WHOLE else [f"{index} = y - member * {size}"])
-    inner = [*split, *used, *body]
+    inner = [*split, *offset_lines(offsets, body), *body]
     total = f"members * {size}" if batched else size
     if group.in_order or (cpu and not batched and not group.heavy and group.domain.size <= LIGHT):
         parallel = False
     lines = [f"ti.loop_config(serialize={not parallel})"]
     if parallel and cpu and (group.heavy or rows):
-        lines += [
-            f"for z in range(pieces * {SPREAD}):",
-            f"    if z % {SPREAD} == 0:",
-            f"        piece = z // {SPREAD}",
-            f"        for y in range(({total}) * piece // pieces, ({total}) * (piece + 1) // pieces):",
-            *indent(inner, 3),
-        ]
-    else:
-        lines += [f"for y in range({total}):", *indent(inner)]
-    return lines
+        head = f"for y in range(({total}) * piece // pieces, ({total}) * (piece + 1) // pieces):"
+        return [*lines, *spread_lines("pieces", "piece", [head, *indent(inner)])]
+    return [*lines, f"for y in range({total}):", *indent(inner)]
 
 
 def block_lines(group: Group, places: Mapping[Slot, Place], lanes: int) -> list[str]:
     """Write a group's loop for the threads of a block, each with its number `lane`; they wait for each other then."""
     whole = group.domain == WHOLE
-    body = [line for part in group_body(group, places, "0" if whole else "i") for line in part]
+    body = write_body(group, places, "0" if whole else "i").body
     size = size_name(group.domain)
     if whole:
         lines = ["if lane == 0:", *indent(body)]
@@ -184,35 +186,46 @@ def index_type(array: Array) -> str:
     return "ints" if array.ndim == 1 else "pairs"
 
 
+def list_parameters(
+    arrays: Mapping[str, Shape], relations: Mapping[str, Array], numbers: Iterable[str], integers: Iterable[str]
+) -> dict[str, str]:
+    """List the parameters of a kernel with their types: `arrays` by the shape of their elements, index arrays, ..."""
+    return {
+        **{name: f"array_{element_name(element)}" for name, element in arrays.items()},
+        **{name: index_type(array) for name, array in relations.items()},
+        **dict.fromkeys(numbers, "real"),
+        **dict.fromkeys(integers, "i32"),
+    }
+
+
+def group_options(groups: Sequence[Group]) -> dict[str, bool]:
+    """Choose how a kernel of these loops is compiled, see `make_kernel`."""
+    return {"reduced": acts_on_whole(groups), "exact": keeps_order(groups)}
+
+
 def make_kernel(
     name: str,
     parameters: Mapping[str, str],
     body: Sequence[str],
     functions: Mapping[str, Any],
     real: Any,
-    *,
-    reduced: bool = False,
-    wide: bool = False,
-    alike: bool = False,
-    exact: bool = False,
-    graph: bool = False,
-    block: bool = False,
+    **options: bool,
 ) -> Kernel:
     """Compile a kernel from text. `parameters` has their types: array_real, array_vector_2, ints, pairs, real, i32.
 
-    With `reduced`, it compiles in less time: for bodies that are long and hold no loops over elements. With `wide`, it
-    loads and stores whole vectors, in aligned arrays. With `alike`, it is compiled alike for any number of threads.
-    With `exact`, sums keep the order of their terms. With `graph`, CUDA launches its loops as one graph. With
+    Options: with `reduced`, it compiles in less time: for bodies that are long and hold no loops over elements. With
+    `wide`, it loads and stores whole vectors, in aligned arrays. With `alike`, it is compiled alike for any number of
+    threads. With `exact`, sums keep the order of their terms. With `graph`, CUDA launches its loops as one graph. With
     `block`, threads wait for each other in loops.
     """
     listed = ", ".join([f"{parameter}: {kind}" for parameter, kind in parameters.items()])
     text = "\n".join([f"def {name}({listed}):", *indent(body or ["pass"])]) + "\n"
-    return _compile(name, text, tuple(sorted(functions.items())), real, (reduced, wide, alike, exact, graph, block))
+    return _compile(name, text, tuple(sorted(functions.items())), real, tuple(sorted(options.items())))
 
 
 @functools.lru_cache(maxsize=512)
 def _compile(
-    name: str, text: str, functions: tuple[tuple[str, Any], ...], real: Any, options: tuple[bool, ...]
+    name: str, text: str, functions: tuple[tuple[str, Any], ...], real: Any, options: tuple[tuple[str, bool], ...]
 ) -> Kernel:
     space: dict[str, Any] = {"ti": ti, "i32": ti.i32, **dict(functions)}
     space["ints"] = ti.types.ndarray(dtype=ti.i32, ndim=1)
@@ -224,9 +237,7 @@ def _compile(
     file = f"<simphys {name} {next(_numbers)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec", dont_inherit=True), space)
-    reduced, wide, alike, exact, graph, block = options
-    chosen: Any = {"reduced": reduced, "wide": wide, "alike": alike, "exact": exact, "graph": graph, "block": block}
-    return GeneratedKernel(space[name], **chosen, written=find_written(text))
+    return GeneratedKernel(space[name], **dict(options), written=find_written(text))
 
 
 def find_written(text: str) -> frozenset[str] | None:

@@ -17,17 +17,18 @@ nodes, `model.spacing` apart, from the origin on; a particle outside of it count
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 from .action import Access, Site, Slot, zero_element
+from .contribution import Contribution
 from .function import declare
+from .loops import RuleInputs
 from .pattern import name_sources
 from .program import Domain, Op, Value
 from .scatter import scatter
 from .scope import Scope
-from .splines import Result, SplinePattern, dot_product
-from .stencil_text import Stencil
+from .splines import AnyStencil, Result, SplinePattern, dot_product
 
 
 def to_grid(
@@ -56,83 +57,49 @@ def to_grid(
 class ToGrid(SplinePattern):
     """The pattern of `to_grid`."""
 
+    adjoint_access: Access = "other"
+
     def target(self, grid: Domain) -> Domain | None:
         return grid
 
-    def forward(self, op: Op, scope: Scope) -> None:
-        names, values = frozenset(self.element.inputs), {}
+    def append_results(self, op: Op, scope: Scope, kind: Literal["value", "tangent"], given: RuleInputs) -> None:
+        def begin(site: Site) -> Callable[[AnyStencil], list[str]]:
+            return self.begin_terms(site, op, scope, given)
 
-        def prepare(site: Site) -> None:
-            values.update(self._values(site, op, scope, names, "value"))
+        targets = {Slot(kind, value): value.elements for value in op.outputs}
+        scatter(self, op, scope, targets, begin, self.rule_reads(op, scope, given), slopes=kind == "tangent")
 
-        def terms(site: Site, stencil: Stencil) -> list[str]:
-            here = {**values, self.offset: stencil.offset}
-            found = self._call_at(site, self.element.forward, scope, here)
-            return [f"{stencil.weight} * {each}" for each in found]
-
-        targets = {Slot("value", value): value.elements for value in op.outputs}
-        scatter(self, op, scope, targets, terms, prepare, self._reads(op, scope, names))
-
-    def tangent(self, op: Op, scope: Scope) -> None:
-        names, moving, reads = self._tangent_reads(op, scope)
-        values: dict[str, str] = {}
-        moves: dict[str, str] = {}
-
-        def prepare(site: Site) -> None:
-            values.update(self._values(site, op, scope, names, "value"))
-            moves.update(self._values(site, op, scope, moving, "tangent"))
-
-        def terms(site: Site, stencil: Stencil) -> list[str]:
-            here = {**values, self.offset: stencil.offset}
-            return self._tangent_at(site, op, scope, stencil, here, moves)
-
-        targets = {Slot("tangent", value): value.elements for value in op.outputs}
-        scatter(self, op, scope, targets, terms, prepare, reads, slopes=True)
+    def pull(self, site: Site, op: Op, scope: Scope, given: RuleInputs, targets: Mapping[str, Contribution]) -> None:
+        """Sum over the nodes: results of the adjoint that do not depend on the offset follow from sums of adjoints."""
+        found = [value for value in op.outputs if scope.has_adjoint(value)]
+        depends = dict(zip(self.varying, given.rule.results, strict=True))
+        once = [name for name in targets if self.offset not in depends[name]]
+        later = [name for name in targets if name not in once]
+        values = self.load_own(site, op, scope, given.values, "value")
+        zeros = {value: zero_element(value.elements.element) for value in op.outputs}
+        totals = {name: site.assign("total", self.zero(op, name)) for name in targets}
+        sums = {value: site.assign("total", zeros[value]) for value in found}
+        with self.each_node(site, op, scope, slopes=self.offset in targets) as stencil:
+            for node in stencil.nodes:
+                node()
+                here = {**values, self.offset: stencil.offset}
+                adj = {v: self._load_adjoint(site, v, stencil.node) for v in found}
+                weighted = {v: site.assign("adj", f"{stencil.weight} * {name}") for v, name in adj.items()}
+                for value, total in sums.items():
+                    site.line(f"{total} += {weighted[value]}")
+                if later:
+                    more = [weighted.get(value, zeros[value]) for value in op.outputs]
+                    self.add_results(site, self.call_at(site, given.rule, scope, here, more), totals, once)
+                if self.offset in targets:
+                    fields = zip(op.outputs, self.call_at(site, self.element.forward, scope, here), strict=True)
+                    terms = [dot_product(v.elements, adj[v], field) for v, field in fields if v in adj]
+                    site.line(f"{totals[self.offset]} += ({' + '.join(terms)}) * {stencil.slope}")
+        if once:
+            here = {**values, self.offset: self.zero(op, self.offset)}
+            more = [sums.get(value, zeros[value]) for value in op.outputs]
+            self.add_results(site, self.call_at(site, given.rule, scope, here, more), totals, later)
+        for name, target in targets.items():
+            target.write(site, totals[name])
 
     def _load_adjoint(self, site: Site, value: Value, node: str) -> str:
         return site.assign("adj", site.load_at(Slot("adjoint", value), value.elements, node))
-
-    def adjoint(self, op: Op, scope: Scope) -> None:
-        """Sum over the nodes: results of the adjoint that do not depend on the offset follow from sums of adjoints."""
-        rule = self.adjoint_rule()
-        given = [value for value in op.outputs if scope.has_adjoint(value)]
-        wanted = self._wanted(op, scope)
-        targets = {name: self._own_target(op, name, scope) for name in wanted}
-        used = rule.reads(tuple([name in wanted for name in self.varying])) & op.inputs.keys()
-        by_weight = self.offset in wanted
-        names = frozenset(self.element.inputs) if by_weight else used
-        depends = dict(zip(self.varying, rule.results, strict=True))
-        once = [name for name in wanted if self.offset not in depends[name]]
-
-        def emit(site: Site) -> None:
-            values = self._values(site, op, scope, names, "value")
-            zeros = {value: zero_element(value.elements.element) for value in op.outputs}
-            totals = {name: site.assign("total", zero_element(op.views[name].element)) for name in wanted}
-            sums = {value: site.assign("total", zeros[value]) for value in given}
-            with self.each_node(site, op, scope, slopes=by_weight) as stencil:
-                for node in stencil.nodes:
-                    node()
-                    here = {**values, self.offset: stencil.offset}
-                    adj = {v: self._load_adjoint(site, v, stencil.node) for v in given}
-                    weighted = {v: site.assign("adj", f"{stencil.weight} * {name}") for v, name in adj.items()}
-                    for value, total in sums.items():
-                        site.line(f"{total} += {weighted[value]}")
-                    if len(once) < len(wanted):
-                        more = [weighted.get(value, zeros[value]) for value in op.outputs]
-                        self._add_results(site, self._call_at(site, rule, scope, here, more), totals, once)
-                    if by_weight:
-                        fields = dict(
-                            zip(op.outputs, self._call_at(site, self.element.forward, scope, here), strict=True)
-                        )
-                        terms = " + ".join([dot_product(v.elements, adj[v], fields[v]) for v in given])
-                        site.line(f"{totals[self.offset]} += ({terms}) * {stencil.slope}")
-            if once:
-                here = {**values, self.offset: self.zero(op, self.offset)}
-                more = [sums.get(value, zeros[value]) for value in op.outputs]
-                others = [name for name in wanted if name not in once]
-                self._add_results(site, self._call_at(site, rule, scope, here, more), totals, others)
-            for name, target in targets.items():
-                target.write(site, totals[name])
-
-        reads: dict[Slot, Access] = {Slot("adjoint", value): "other" for value in given}
-        self._append(op, scope, emit, {**self._reads(op, scope, names), **reads}, list(targets.values()))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
-from simphys.autograd.errors import InputError
 from simphys.simulator import Shape
 
 from .action import Access, Action, Site, Slot, size_name, zero_element
 from .contribution import Contribution, write_own
 from .function import declare
-from .loops import LoopPattern
-from .pattern import Source, name_sources
+from .loops import LoopPattern, RuleInputs
+from .pattern import name_sources
 from .program import WHOLE, Op, Value, View
 from .scope import Scope, hidden, reduce
 
@@ -40,68 +39,34 @@ class Total(LoopPattern):
     """The pattern of `total`."""
 
     adjoint_access: Access = "other"
-
-    def __init__(
-        self, func: Any, sources: Mapping[str, Source], *, results: Mapping[str, str | Shape] | None, over: str
-    ) -> None:
-        super().__init__(func, sources, results=results, over=over)
-        if self.reads_results:
-            found, remedy = f"{self.element.name} has a rule that does", "Write the rules as functions of the inputs."
-            raise InputError(self.source, "rules of a sum do not take the results", found, remedy)
+    has_own_results = False
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.own_domain(inputs)
-        views = {name: self.view(name, v, domain) for name, v in inputs.items() if isinstance(v, Value)}
+        views = self.make_views(inputs, domain)
         op = Op(self, inputs, domain, views)
         op.outputs = self.make_outputs(op, WHOLE)
         return op
 
-    def forward(self, op: Op, scope: Scope) -> None:
+    def append_results(self, op: Op, scope: Scope, kind: Literal["value", "tangent"], given: RuleInputs) -> None:
         if scope.gathers:
-            super().forward(op, scope)
+            super().append_results(op, scope, kind, given)
             return
-        names = frozenset(op.inputs)
-
-        def call(site: Site) -> list[str]:
-            return self.call(site, self.element.forward, self.load_inputs(site, op, scope, names), scope)
-
-        self._append_sum(op, scope, "value", call, self.input_reads(op, scope, names))
-
-    def tangent(self, op: Op, scope: Scope) -> None:
-        if scope.gathers:
-            super().tangent(op, scope)
-            return
-        rule = self.tangent_rule()
-        names = rule.reads((True,) * len(rule.results))
-        values, moving = names & op.inputs.keys(), frozenset([n[1:] for n in names - op.inputs.keys()])
-
-        def call(site: Site) -> list[str]:
-            arguments = self.load_inputs(site, op, scope, values)
-            moves = self.load_inputs(site, op, scope, moving, kind="tangent")
-            arguments += [move for name, move in zip(op.inputs, moves, strict=True) if name in self.varying]
-            return self.call(site, rule, arguments, scope)
-
-        reads = self.input_reads(op, scope, values) | self.input_reads(op, scope, moving, "tangent")
-        self._append_sum(op, scope, "tangent", call, reads)
-
-    def _append_sum(
-        self, op: Op, scope: Scope, kind: Any, call: Callable[[Site], list[str]], reads: Mapping[Slot, Access]
-    ) -> None:
-        """Append one loop that adds up the results of a call, without memory for each of them."""
+        # One loop adds up the results, without memory for each of them.
         views = {Slot(kind, value): value.elements for value in op.outputs}
         scope.started |= views.keys()
 
         def emit(site: Site) -> None:
             totals = [site.assign("total", zero_element(view.element)) for view in views.values()]
             with site.loop("k", size_name(op.domain)):
-                for name, result in zip(totals, call(site), strict=True):
+                for name, result in zip(totals, self.compute(site, op, scope, given), strict=True):
                     site.line(f"{name} += {result}")
             for (slot, view), name in zip(views.items(), totals, strict=True):
                 if slot not in scope.frozen:
                     site.store(slot, view, name)
 
         writes: dict[Slot, Access] = {slot: "own" for slot in views if slot not in scope.frozen}
-        scope.add(Action(WHOLE, emit, dict.fromkeys(reads, "other"), writes))
+        scope.add(Action(WHOLE, emit, dict.fromkeys(self.rule_reads(op, scope, given), "other"), writes))
 
     def write_result(self, op: Op, scope: Scope, value: Value, kind: Literal["value", "tangent"]) -> Contribution:
         view = value.elements

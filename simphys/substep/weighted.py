@@ -17,12 +17,12 @@ from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Shape
 
 from .action import Site, Slot
-from .contribution import append_loop, write_own
+from .contribution import append_map, write_own
 from .function import declare
 from .grid import CELLS
 from .linear_map import LinearMap
 from .pattern import Source
-from .program import Domain, Op, Value, View
+from .program import Domain, Op, Value, View, make_local
 from .relation import cached, invert, read_relation
 from .scope import Scope, adjoint_slot
 
@@ -61,48 +61,47 @@ class Weighted(LinearMap):
         value = inputs[name]
         assert isinstance(value, Value), "an array"
         rows, columns = _read_set(model, self.over), _read_set(model, self._columns)
-        if value.shape != _shape(columns):
-            constraint = f"{name} has an entry for each of {self._columns}: its shape is {list(_shape(columns))}"
+        whole = columns.grid or (columns.size,)
+        if value.shape != whole:
+            constraint = f"{name} has an entry for each of {self._columns}: its shape is {list(whole)}"
             raise InputError(self.source, constraint, f"{list(value.shape)}", "Correct it.")
         shape, real = (rows.size, columns.size), runtime.real_dtype()
         count, relations = cached(
             model, f"{self._by} {real} {shape}", lambda: _read_matrix(model, self._by, shape, self.source)
         )
         op = Op(self, inputs, rows, {name: View(columns, ())}, relations=relations, variant=(count, columns))
-        op.outputs = (Value(next(iter(self.results)), _shape(rows), "local", View(rows, ())),)
+        op.outputs = (make_local(next(iter(self.results)), rows),)
         return op
 
     def map(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
         (value,) = op.values()
         source, view, result = Slot(kind, value), op.views[self.arguments[0]], op.outputs[0]
-        assert result.view is not None and isinstance(op.variant, tuple)
-        target, count = write_own(Slot(kind, result), result.view, scope), op.variant[0]
+        target, count = write_own(Slot(kind, result), result.elements, scope), op.variant[0]
         index, weight = (scope.relation(op, name) for name in ("index", "weight"))
 
-        def emit(site: Site) -> None:
+        def add_up(site: Site) -> str:
             total = site.assign("total", "real(0.0)")
             with site.block(f"for k in range({count}):"):
                 at = site.assign("at", f"ti.max({index}[{count} * {site.index} + k], 0)")
                 site.line(f"{total} += {weight}[{count} * {site.index} + k] * {site.load_at(source, view, at)}")
-            target.write(site, total)
+            return total
 
-        append_loop(scope, op.domain, emit, {source: "other"}, [target])
+        append_map(scope, op.domain, target, add_up, {source: "other"})
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         (value,) = op.values()
-        source, view, result = Slot("adjoint", op.outputs[0]), op.views[self.arguments[0]], op.outputs[0].view
-        assert result is not None and isinstance(op.variant, tuple)
+        source, view, result = Slot("adjoint", op.outputs[0]), op.views[self.arguments[0]], op.outputs[0].elements
         target, count = write_own(adjoint_slot(value), view, scope), op.variant[0]
         start, entries, weight = (scope.relation(op, name) for name in ("start", "entries", "weight"))
 
-        def emit(site: Site) -> None:
+        def add_up(site: Site) -> str:
             total = site.assign("total", "real(0.0)")
             with site.block(f"for k in range({start}[{site.index}], {start}[{site.index} + 1]):"):
                 e = site.assign("entry", f"{entries}[k]")
                 site.line(f"{total} += {weight}[{e}] * {site.load_at(source, result, f'({e} // {count})')}")
-            target.write(site, total)
+            return total
 
-        append_loop(scope, view.domain, emit, {source: "other"}, [target])
+        append_map(scope, view.domain, target, add_up, {source: "other"})
 
 
 def _read_matrix(model: Any, by: str, shape: Shape, source: str) -> tuple[int, dict[str, Array]]:
@@ -120,7 +119,3 @@ def _read_set(model: Any, name: str) -> Domain:
     return (
         Domain(name, math.prod(size), size if name == CELLS else ()) if isinstance(size, tuple) else Domain(name, size)
     )
-
-
-def _shape(domain: Domain) -> Shape:
-    return domain.grid or (domain.size,)

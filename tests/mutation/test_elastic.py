@@ -79,7 +79,7 @@ def check_along(module: Any) -> None:
 
 
 RULES = ("adj_*", "jvp_*")
-ALONG = ("SumsAlong._add_up", "SumsAlong._append_adjoint", "find_band")
+ALONG = ("SumsAlong._add_up", "SumsAlong.adjoint", "find_band")
 SWEEPS = [
     Sweep(medium, RULES, check_medium, errors=ALSO),
     Sweep(absorbing, RULES, check_layer, errors=ALSO),

@@ -28,6 +28,8 @@ from .test_wave import check_rollout
 EACH = 1
 """Number of mutants per rule in a sample: all compile kernels."""
 points = import_module("simphys.substep.points")
+splines = import_module("simphys.substep.splines")
+from_grid, to_grid = (import_module(f"simphys.substep.{name}") for name in ("from_grid", "to_grid"))
 ALSO = (*ERRORS, TypeError, RuntimeError, KeyError, AttributeError, NameError, IndexError, SyntaxError)
 """Errors of mutants: of the compiler, and of generated text that names what does not exist."""
 
@@ -93,21 +95,31 @@ def check_weighted(module: Any) -> None:
     check(apply, (test_weighted.draw(),))
 
 
-FROM_GRID = ("FromGrid._gather.emit", "FromGrid.adjoint", "FromGrid._load_adjoints", "FromGrid._scatter_adjoints.*")
-TO_GRID = ("ToGrid.forward.terms", "ToGrid.tangent.terms", "ToGrid._load_adjoint", "ToGrid.adjoint.emit")
+def check_splines(module: Any) -> None:
+    """Check both directions with the parts that they share."""
+    parts = {name: vars(module.SplinePattern)[name] for name in ("begin_terms", "_tangent_at", "add_results")}
+    with patch.multiple(splines.SplinePattern, **parts):
+        check_from_grid(from_grid)
+        check_to_grid(to_grid)
+
+
+SPLINES = ("SplinePattern.begin_terms", "SplinePattern.begin_terms.*", "SplinePattern._tangent_at")
+FROM_GRID = ("FromGrid.compute", "FromGrid.append_adjoints", "FromGrid.pull", "FromGrid._scatter_adjoints.*")
+TO_GRID = ("ToGrid.append_results", "ToGrid._load_adjoint", "ToGrid.pull")
 NO_OFFSET = {
     "adj_take: 0.0 ? r -> r": "the weights of points tell nothing of the distance, which is 0",
     "adj_take: 0.0 ? r -> -(0.0 ? r)": "minus nothing",
 }
-NO_WORK = {"ToGrid.adjoint.emit: len(once) < len(wanted) -> len(once) <= len(wanted)": "more work, which adds nothing"}
+OTHER_WAY = {"FromGrid.pull: name in self.varying -> name not in self.varying": "the same sum, by another formula"}
 FUSED = ("SourcesAndReceivers.moves", "SourcesAndReceivers._move")
 """The others have arithmetic on rows, which must not leave the arrays; they are held by nested = fused."""
 SWEEPS = [
     Sweep(source, ("adj_*", "jvp_*"), check_sources, errors=ALSO),
     Sweep(cubic, ("adj_*", "jvp_*"), check_cubic, errors=ALSO),
     Sweep(points, ("adj_take",), check_points, errors=ALSO, equivalent=NO_OFFSET),
-    Sweep(import_module("simphys.substep.from_grid"), FROM_GRID, check_from_grid, errors=ALSO),
-    Sweep(import_module("simphys.substep.to_grid"), TO_GRID, check_to_grid, errors=ALSO, equivalent=NO_WORK),
+    Sweep(splines, SPLINES, check_splines, errors=ALSO),
+    Sweep(from_grid, FROM_GRID, check_from_grid, errors=ALSO, equivalent=OTHER_WAY),
+    Sweep(to_grid, TO_GRID, check_to_grid, errors=ALSO),
     Sweep(import_module("simphys.substep.weighted"), ("Weighted.adjoint",), check_weighted, errors=ALSO),
     Sweep(sources_and_receivers, FUSED, check_fused, errors=ALSO),
 ]

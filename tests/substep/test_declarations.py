@@ -14,7 +14,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.autograd.proof.gradcheck import dot_product_test
 from simphys.numerics.element import element_of
 from simphys.rollout import rollout
-from simphys.substep import edges, element, per_element
+from simphys.substep import edges, element, faces, pairs, per_element, total
 from simphys.substep.record import record_step
 from simphys.substep.trace import NotDeclared
 
@@ -227,3 +227,27 @@ def test_what_cannot_be_recorded_says_so() -> None:
 
     with pytest.raises(NotDeclared, match="the numbers of a value"):
         record_step(make_model(step, {"rate": (3,)}, {"position": (3,)}), step, controlled=False)
+
+
+@element
+def push(d):
+    return -d
+
+
+@push.adjoint
+def adj_push(d, force, adj_force):
+    return -adj_force + 0 * force
+
+
+PUSHES = {
+    "edges": lambda: edges(push, between={"d": "position"}, onto="force"),
+    "faces": lambda: faces(push, between={"d": "level"}, onto="gain"),
+    "pairs": lambda: pairs(push, between={"d": "position"}, onto="force", over="nodes"),
+    "total": lambda: total(push, own={"d": "position"}, over="nodes"),
+}
+
+
+@pytest.mark.parametrize("kind", PUSHES)
+def test_rules_do_not_take_results_that_their_elements_add_up_to(kind: str) -> None:
+    with pytest.raises(InputError, match=r"no rule takes the results: .* found push has one that does"):
+        PUSHES[kind]()

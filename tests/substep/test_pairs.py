@@ -124,16 +124,3 @@ def test_an_array_of_both_is_passed_once() -> None:
 def test_each_parameter_has_an_array() -> None:
     with pytest.raises(InputError, match="it names an array for each of d, a, b; found nothing for a, b"):
         declare(both={})
-
-
-def test_rules_do_not_take_the_force_of_a_pair() -> None:
-    @element
-    def push(d):
-        return -d
-
-    @push.adjoint
-    def adj_push(d, force, adj_force):
-        return -adj_force + 0 * force
-
-    with pytest.raises(InputError, match="no rule takes the force of a pair"):
-        declare(push, both={})

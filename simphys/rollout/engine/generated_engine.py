@@ -22,7 +22,7 @@ from .kernels import Loops
 from .memory import ARRAY, FINISHED, ONCE, PROBE, Layout
 from .plan import EnginePlan, Recorded
 from .repeated import Launch, Launches, StepLaunch
-from .stages import Call, Stage, count_steps
+from .stages import HostStage, Stage, count_steps
 
 TASKS_PER_THREAD = 8
 """Tasks of batch members per thread: neighbours share cache lines, and several tasks balance the load."""
@@ -62,7 +62,7 @@ class GeneratedEngine(Engine):
         self.model = model
         self._program, self._prologue = recorded.program, recorded.prologue
         self.members, self.needs = batch, needs
-        self._is_complex = recorded.is_complex
+        self._is_complex = recorded.program.is_complex
         self._alike = deterministic
         """True if results do not depend on the number of threads, not even by rounding."""
         self._given = params if control is None else {**params, "control": control}
@@ -342,7 +342,7 @@ class GeneratedEngine(Engine):
     def _bind_stage(self, stage: Stage, given: Mapping[str, Any], inputs: Arrays | None = None) -> Launch:
         chosen, inputs = runtime.settings(), inputs or {}
         tasks = min(TASKS_PER_THREAD * chosen.threads, self.members)
-        if isinstance(stage, Call):
+        if isinstance(stage, HostStage):
             known = {"members": self.members, "steps": self._steps, **given}
             return stage.bind(known, {**self._inputs, **inputs}, self.notes)
         loops = stage

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import CodeType
 from typing import Any
 
 from simphys.autograd import runtime
 from simphys.autograd.kernels.device import to_device
 from simphys.autograd.kernels.launch import Kernel
-from simphys.substep.action import TIME, element_name, size_name
+from simphys.substep.action import TIME, size_name
+from simphys.substep.place import Offset
 from simphys.substep.schedule import Group
 from simphys.substep.text import (
     SPREAD,
@@ -21,11 +20,12 @@ from simphys.substep.text import (
     domains_of,
     find_names,
     indent,
-    index_type,
     keeps_order,
     launch_lines,
+    list_parameters,
     loop_lines,
     make_kernel,
+    spread_lines,
 )
 
 from . import forms
@@ -53,8 +53,8 @@ class Loops:
     numbers: Mapping[str, float]
     relations: Mapping[str, Any]
     packing: Packing
-    offsets: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Arguments that are parts of offsets: (expression, variable whose factor they are, or "" for the rest)."""
+    offsets: Mapping[str, tuple[Offset, str]] = field(default_factory=dict)
+    """Arguments that are parts of the positions of offsets, with the name of that part."""
     brought: dict[Any, dict[str, Any]] = field(default_factory=dict)
     """Index arrays on the device, by the session in force, which all rollouts share."""
     several: Several | None = None
@@ -74,19 +74,7 @@ class Loops:
 
     def find_offsets(self, known: Mapping[str, Any]) -> dict[str, int]:
         """Compute these arguments from sizes by name."""
-        origin = dict.fromkeys(("member", "t", "first"), 0)
-        found = {}
-        given = {**known, **origin}
-        for name, (expression, variable) in self.offsets.items():
-            start = eval(_read(expression), {}, given)
-            end = eval(_read(expression), {}, {**given, variable: 1}) if variable else 2 * start
-            found[name] = end - start
-        return found
-
-
-@functools.lru_cache(maxsize=1024)
-def _read(expression: str) -> CodeType:
-    return compile(expression, "<offset>", "eval")
+        return {name: getattr(offset.find(known), part) for name, (offset, part) in self.offsets.items()}
 
 
 def build_kernel(
@@ -117,20 +105,15 @@ def build_kernel(
     others = [n for n in COUNTS if n in named]
     integers = {n: size for n, size in sorted(integers.items()) if n in named}
     require_names(layout, {*relations, *numbers, *integers})
-    parameters = {
-        **{f"{ARRAY}{array}": f"array_{element_name(layout.elements[array])}" for array in used},
-        **{name: index_type(array) for name, array in relations.items()},
-        **dict.fromkeys(numbers, "real"),
-        **dict.fromkeys([*integers, *others], "i32"),
-        **({FINISHED: "ints"} if FINISHED in named else {}),
-    }
+    elements = {f"{ARRAY}{array}": layout.elements[array] for array in used}
+    parameters = list_parameters(elements, relations, numbers, [*integers, *others])
+    parameters |= {FINISHED: "ints"} if FINISHED in named else {}
     packing = Packing()
     if runtime.settings().on_gpu:
         body, parameters, packing = pack(body, parameters, layout, inputs, relations)
-    reduced = acts_on_whole(run.groups)
     functions = {n: function for n, function in sorted(run.scope.functions.items(), key=_name) if n in named}
-    chosen: Any = {"reduced": reduced, "alike": variant.alike, "exact": keeps_order(run.all_groups)}
-    chosen["block"] = bool(variant.lanes)
+    chosen = {"reduced": acts_on_whole(run.groups), "exact": keeps_order(run.all_groups)}
+    chosen |= {"alike": variant.alike, "block": bool(variant.lanes)}
 
     def make(name: str, body: list[str], *, graph: bool = False) -> Kernel:
         return make_kernel(name, {**parameters, **LAUNCH}, body, functions, runtime.real(), **chosen, graph=graph)
@@ -177,7 +160,7 @@ def find_integers(run: Pass, layout: Layout) -> dict[str, int]:
     """Find the sizes and positions that the text of a pass may name."""
     seen = [slot.value.view.domain for slot in layout.places if slot.value.view is not None]
     found = {size_name(d): d.size for d in [*seen, *domains_of(run.all_groups)]}
-    return found | layout.sizes | layout.starts | {f"size_{array}": size for array, size in layout.parts.items()}
+    return found | layout.integers
 
 
 def _time_loop(
@@ -200,14 +183,8 @@ def _time_loop(
     if not parallel:
         return ["ti.loop_config(serialize=True)", "for member in range(members):", *indent(member)]
     period = 1 if runtime.settings().on_gpu else SPREAD
-    return [
-        "ti.loop_config(serialize=False)",
-        f"for y in range(tasks * {period}):",
-        f"    if y % {period} == 0:",
-        f"        task = y // {period}",
-        "        for member in range(task * members // tasks, (task + 1) * members // tasks):",
-        *indent(member, 3),
-    ]
+    loop = ["for member in range(task * members // tasks, (task + 1) * members // tasks):", *indent(member)]
+    return ["ti.loop_config(serialize=False)", *spread_lines("tasks", "task", loop, index="y", period=period)]
 
 
 def _block_loop(run: Pass, layout: Layout, variant: Variant, *, backward: bool) -> list[str]:
@@ -231,8 +208,8 @@ def _block_loop(run: Pass, layout: Layout, variant: Variant, *, backward: bool) 
 def _offsets(layout: Layout, lines: list[str], *, moving: bool) -> list[str]:
     """Write the offsets that some lines use: those that move with time, or those that do not."""
     named = find_names(lines)
-    used = {name: text for name, text in layout.offsets.items() if name in named}
-    return [f"{name} = {text}" for name, text in used.items() if ("t" in find_names([text])) == moving]
+    used = {name: offset for name, offset in layout.offsets.items() if name in named}
+    return [f"{name} = {offset.write('t')}" for name, offset in used.items() if offset.moves == moving]
 
 
 def _time(*, backward: bool) -> list[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from simphys.autograd.errors import InputError
 from simphys.simulator import Shape
-from simphys.substep.action import Place, Slot, element_name
+from simphys.substep.action import Slot, element_name
+from simphys.substep.place import Offset, Place, Position
 from simphys.substep.program import Program, Value
 from simphys.substep.schedule import find_locals
 
@@ -49,13 +50,16 @@ class Variant:
     """Threads of a GPU, in one block, that go through the loops of a member together, and through time; 0 for none."""
 
 
+NO_OFFSET = Offset(lambda row: "0")
+
+
 @dataclass(eq=False)
 class Layout:
     """Places of all slots of a pass."""
 
     places: dict[Slot, Place]
-    offsets: dict[str, str]
-    """Expression of each offset that the places name, from the batch member, the row t and sizes."""
+    offsets: dict[str, Offset]
+    """Offsets that the places name."""
     elements: dict[str, Shape] = field(default_factory=dict)
     """Shape of the elements of each array."""
     parts: dict[str, int] = field(default_factory=dict)
@@ -75,6 +79,15 @@ class Layout:
         """Place a slot in an array of its elements."""
         self.places[slot] = Place(f"{ARRAY}{array}", offset, slot.by_component, slot.value.is_flat)
         self.elements[array] = slot.memory_element
+
+    def offset(self, place: Place) -> Offset:
+        """Return the offset of a place."""
+        return self.offsets.get(place.offset, NO_OFFSET)
+
+    @property
+    def integers(self) -> dict[str, int]:
+        """Numbers of elements, and positions, by the name of the kernel's argument."""
+        return self.sizes | self.starts | {f"size_{array}": size for array, size in self.parts.items()}
 
     def part_numbers(self, kind: str) -> int:
         """Count the numbers of the workspace, or of the adjoint sums, for each batch member."""
@@ -106,7 +119,7 @@ def lay_out(
         if name in run.dense:
             _place_row(layout, run.dense[name], f"dense_{name}", next_row=True, rows="dense_rows")
     for value in stored:
-        _place_row(layout, Slot("value", value), value.name, next_row=False, rows="(rows - 1)")
+        _place_row(layout, Slot("value", value), value.name, next_row=False, less=1)
     for each in carried:
         old, new = Slot("value", each.old), Slot("value", each.new)
         if history:
@@ -144,12 +157,16 @@ def _size(layout: Layout, name: str, slot: Slot) -> str:
     return f"size_{name}"
 
 
-def _place_row(layout: Layout, slot: Slot, name: str, *, next_row: bool, rows: str = "rows") -> None:
-    """Place an array that has a row for each step: [B, rows, *shape]."""
-    size = _size(layout, name, slot)
-    offset = f"{name}_{'next' if next_row else 'now'}"
+def _place_row(layout: Layout, slot: Slot, name: str, *, next_row: bool, rows: str = "rows", less: int = 0) -> None:
+    """Place an array that has a row for each step, [B, rows, *shape], or `less` rows than that."""
+    size, offset = _size(layout, name, slot), f"{name}_{'next' if next_row else 'now'}"
+    count, ahead = f"({rows} - {less})" if less else rows, " + 1" if next_row else ""
+
+    def find(known: Mapping[str, int]) -> Position:
+        return Position(known[size] * next_row, known[size] * (known[rows] - less), known[size])
+
     layout.place(slot, name, offset)
-    layout.offsets[offset] = f"(member * {rows} + t{' + 1' if next_row else ''}) * {size}"
+    layout.offsets[offset] = Offset(lambda row: f"(member * {count} + {row}{ahead}) * {size}", find, moves=True)
 
 
 def _place_member(layout: Layout, slot: Slot, name: str, own: bool) -> None:
@@ -158,17 +175,35 @@ def _place_member(layout: Layout, slot: Slot, name: str, own: bool) -> None:
         layout.place(slot, name, "0")
         return
     layout.place(slot, name, f"{name}_own")
-    layout.offsets[f"{name}_own"] = f"member * {_size(layout, name, slot)}"
+    size = _size(layout, name, slot)
+    layout.offsets[f"{name}_own"] = Offset(lambda row: f"member * {size}", lambda known: Position(0, known[size]))
 
 
 def _place_control(layout: Layout, control: Value, *, own: bool) -> None:
     size = _size(layout, "control", Slot("value", control))
-    time = "(first + t)"
-    layout.offsets["control_now"] = f"(member * steps + first + t) * {size}" if own else f"{time} * {size}"
-    layout.offsets["adj_control_now"] = f"(member * steps + first + t) * {size}"
+
+    def make_offset(*, own: bool) -> Offset:
+        def find(known: Mapping[str, int]) -> Position:
+            return Position(0, known[size] * known["steps"] * own, known[size], known[size])
+
+        members = "member * steps + " if own else ""
+        return Offset(lambda row: f"({members}first + {row}) * {size}", find, moves=True, by_step=True)
+
+    layout.offsets |= {"control_now": make_offset(own=own), "adj_control_now": make_offset(own=True)}
     layout.place(Slot("value", control), "control", "control_now")
     layout.place(Slot("tangent", control), "dcontrol", "control_now")
     layout.place(Slot("sum", control), "adj_control", "adj_control_now")
+
+
+def _place_part(layout: Layout, slot: Slot, array: str, name: str, *, batched: bool) -> None:
+    """Place a slot in the part of a batch member of an array, from the element `name` on."""
+
+    def find(known: Mapping[str, int]) -> Position:
+        return Position(known[name], known[f"size_{array}"] * batched)
+
+    text = f"member * size_{array} + {name}" if batched else name
+    layout.offsets[f"{name}_at"] = Offset(lambda row: text, find)
+    layout.place(slot, array, f"{name}_at")
 
 
 def place_rest(layout: Layout, run: Pass, variant: Variant) -> None:
@@ -182,7 +217,7 @@ def place_rest(layout: Layout, run: Pass, variant: Variant) -> None:
                 continue
             if slot.kind == "row":
                 layout.rows[str(slot)] = slot.value
-                _place_row(layout, slot, str(slot), next_row=False, rows="(rows - 1)")
+                _place_row(layout, slot, str(slot), next_row=False, less=1)
                 continue
             count = slot.memory_count
             if slot.over:
@@ -194,8 +229,7 @@ def place_rest(layout: Layout, run: Pass, variant: Variant) -> None:
             start = layout.parts.get(array, 0)
             name = _unused_name(str(slot), layout)
             layout.parts[array], layout.starts[name] = start + count, start
-            layout.offsets[f"{name}_at"] = f"member * size_{array} + {name}" if variant.batched else name
-            layout.place(slot, array, f"{name}_at")
+            _place_part(layout, slot, array, name, batched=variant.batched)
             if kind == "sums":
                 layout.sums[slot] = array, start
     layout.in_loops |= {layout.places[slot].array.removeprefix(ARRAY) for slot in looped & layout.places.keys()}

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from simphys.substep.action import Access, Action, Site, Slot
+from simphys.substep.operation import whole_view
 from simphys.substep.pieces import Pieces
-from simphys.substep.program import WHOLE, Domain, Op, Program, Value, View
+from simphys.substep.program import WHOLE, Op, Program, Value, View
 from simphys.substep.schedule import Group, schedule
 from simphys.substep.scope import Scope, clear
 
@@ -34,6 +35,30 @@ class Pass:
     @property
     def all_groups(self) -> list[Group]:
         return [*self.groups, *self.deferred]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassOptions:
+    """Choices that passes have in common."""
+
+    gathers: bool
+    """True if loops add to their own elements only, so that they can run in parallel."""
+    zeros: Collection[Value]
+    """Parameters that are zero, and whose adjoint and tangent nobody wants."""
+    alike: bool = False
+    """True if results do not depend on the number of threads."""
+    pieces: Pieces | None = None
+    """Particles whose loops go by pieces."""
+
+    def open_scope(self, **more: Any) -> Scope:
+        scope = Scope(gathers=self.gathers, zeros=self.zeros, alike=self.alike, **more)
+        if self.pieces is not None:
+            self.pieces.prepare(scope)
+        return scope
+
+    def complete(self, actions: list[Action]) -> list[Action]:
+        """Add what pieces need to the actions of a pass."""
+        return actions if self.pieces is None else self.pieces.complete(actions)
 
 
 def find_dependent(ops: Collection[Op], sources: Collection[Value]) -> set[Value]:
@@ -75,17 +100,14 @@ def find_stored(program: Program, reads: Reads, available: Collection[Value] = (
 
 def forward_pass(
     program: Program,
+    options: PassOptions,
     stored: Collection[Value],
     carried: Collection[Carried],
     *,
-    gathers: bool,
-    zeros: Collection[Value],
-    history: bool,
-    pieces: Pieces | None = None,
-    alike: bool = False,
+    history: bool = False,
 ) -> Pass:
     """Compute the new state, what is stored for the adjoint, and what is carried over, which `history` keeps apart."""
-    scope = _open_scope(pieces, gathers=gathers, zeros=zeros, alike=alike)
+    scope = options.open_scope()
     scope.kept |= {Slot("value", value) for value in (*program.result.values(), *stored)}
     scope.kept |= {Slot("value", each.new) for each in carried}
     early = [each.early for each in carried]
@@ -93,13 +115,13 @@ def forward_pass(
         if op not in early:
             _append(op, "forward", scope)
     aliases = {} if history else {Slot("value", each.new): Slot("value", each.old) for each in carried}
-    actions = _complete(scope, pieces)
-    return Pass(schedule([_under_aliases(action, aliases) for action in actions]), scope, aliases, pieces=pieces)
+    actions = [_under_aliases(action, aliases) for action in options.complete(scope.actions)]
+    return Pass(schedule(actions), scope, aliases, pieces=options.pieces)
 
 
-def opening_pass(carried: Collection[Carried], *, gathers: bool, zeros: Collection[Value]) -> Pass:
+def opening_pass(carried: Collection[Carried], options: PassOptions) -> Pass:
     """Compute what the first step of a launch would take from the step before."""
-    scope = Scope(gathers=gathers, zeros=zeros)
+    scope = Scope(gathers=options.gathers, zeros=options.zeros)
     scope.kept |= {Slot("value", each.old) for each in carried}
     for each in carried:
         _append(each.early, "forward", scope)
@@ -119,22 +141,14 @@ def adjoint_reads(program: Program, wanted: Collection[Value], zeros: Collection
 
 
 def adjoint_pass(
-    program: Program,
-    wanted: Collection[Value],
-    stored: Collection[Value],
-    *,
-    gathers: bool,
-    zeros: Collection[Value],
-    dense: bool,
-    pieces: Pieces | None = None,
-    alike: bool = False,
+    program: Program, options: PassOptions, wanted: Collection[Value], stored: Collection[Value], *, dense: bool
 ) -> Pass:
     """Take the adjoint of the new state back to that of the old one, and add to the adjoint sums.
 
     Results of sub-steps that are read, but not stored, are computed again first.
     """
-    options: Any = {"gathers": gathers, "zeros": zeros, "alike": alike, "deferrable": _find_deferrable(program)}
-    scope = _open_scope(pieces, wanted=find_dependent(program.ops, wanted), **options)
+    wanted = find_dependent(program.ops, wanted)
+    scope = options.open_scope(wanted=wanted, deferrable=_find_deferrable(program))
     given = {name: Slot("adjoint", _dense(value)) for name, value in program.result.items()} if dense else {}
     scope.started |= set(given.values())
     for name, slot in given.items():
@@ -148,24 +162,16 @@ def adjoint_pass(
     apart = any([action.is_call for action in again])  # so that kernels of the forward pass serve again
     scope.actions = [*again, *start, *adjoints] if apart else [*start, *again, *adjoints]
     aliases = _alias_states(program, scope)
-    actions = [_under_aliases(action, aliases) for action in _complete(scope, pieces)]
+    actions = [_under_aliases(action, aliases) for action in options.complete(scope.actions)]
     count = len(again) if apart else 0
     groups = schedule(actions[:count]) + schedule(actions[count:])
-    return Pass(groups, scope, aliases, given, schedule(scope.deferred), pieces)
+    return Pass(groups, scope, aliases, given, schedule(scope.deferred), options.pieces)
 
 
-def tangent_pass(
-    program: Program,
-    moving: Collection[Value],
-    *,
-    gathers: bool,
-    zeros: Collection[Value],
-    pieces: Pieces | None = None,
-    alike: bool = False,
-) -> Pass:
+def tangent_pass(program: Program, options: PassOptions, moving: Collection[Value]) -> Pass:
     """Compute the tangent of the new state from that of the old one."""
     moves = find_dependent(program.ops, moving)
-    scope = _open_scope(pieces, gathers=gathers, zeros=zeros, alike=alike, moving=moves)
+    scope = options.open_scope(moving=moves)
     scope.kept |= {Slot("tangent", value) for value in program.result.values()}
     for op in program.ops:
         if any([op.inputs[name] in moves for name in op.pattern.varying]):
@@ -176,7 +182,7 @@ def tangent_pass(
     tangents, scope.actions = scope.actions, []
     _append_again(program, scope, _value_reads(tangents), set(program.result.values()))
     scope.actions += tangents
-    return Pass(schedule(_complete(scope, pieces)), scope, pieces=pieces)
+    return Pass(schedule(options.complete(scope.actions)), scope, pieces=options.pieces)
 
 
 def _find_deferrable(program: Program) -> set[Value]:
@@ -186,20 +192,9 @@ def _find_deferrable(program: Program) -> set[Value]:
     """
     if program.is_complex:
         return set()
-    taken = Counter([value for op in program.ops for value in op.inputs.values() if isinstance(value, Value)])
+    taken = Counter([value for op in program.ops for value in op.values()])
     taken.update(program.result.values())
     return {value for value, times in taken.items() if value.role == "param" and times == 1}
-
-
-def _open_scope(pieces: Pieces | None, **options: Any) -> Scope:
-    scope = Scope(**options)
-    if pieces is not None:
-        pieces.prepare(scope)
-    return scope
-
-
-def _complete(scope: Scope, pieces: Pieces | None) -> list[Action]:
-    return scope.actions if pieces is None else pieces.complete(scope.actions)
 
 
 def _append(op: Op, name: Literal["forward", "adjoint", "tangent"], scope: Scope) -> None:
@@ -220,8 +215,7 @@ def _append_adjoints(program: Program, scope: Scope) -> None:
             _append(op, "adjoint", scope)
     for name, value in program.state.items():
         if not scope.has_adjoint(value):  # it lies as that of the new state, with which it may share memory
-            view = program.result[name].view or View(Domain(f"all_{value.name}", value.size), ())
-            scope.begin(Slot("adjoint", value), view, "other")
+            scope.begin(Slot("adjoint", value), program.result[name].view or whole_view(value), "other")
 
 
 def _append_again(program: Program, scope: Scope, reads: Collection[Slot], available: Collection[Value]) -> None:

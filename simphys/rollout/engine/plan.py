@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from simphys.autograd import runtime
-from simphys.substep.pieces import Pieces, find_pieces
+from simphys.substep.pieces import find_pieces
 from simphys.substep.program import Program, Value
 
 from .carry import find_carried
@@ -15,6 +15,7 @@ from .kernels import Loops, build_kernel
 from .memory import Layout, Variant, lay_out, place_rest
 from .passes import (
     Pass,
+    PassOptions,
     adjoint_pass,
     adjoint_reads,
     find_dependent,
@@ -72,11 +73,6 @@ class Recorded:
         return 1 + sum([op.pattern.count_rounds(op) for op in self.program.ops])
 
     @property
-    def is_complex(self) -> bool:
-        """True if a sub-step takes long to compile, so that one plan serves all rollouts."""
-        return self.program.is_complex
-
-    @property
     def is_long(self) -> bool:
         """True if the step is too long for one kernel."""
         return len(self.program.ops) > LONG or any([op.pattern.is_long for op in self.program.ops])
@@ -84,7 +80,7 @@ class Recorded:
     @property
     def is_serial(self) -> bool:
         """True if a step takes one thing after the other, so that one thread goes through each member's loops."""
-        return self.is_complex or all([op.pattern.is_serial for op in self.program.ops])
+        return self.program.is_complex or all([op.pattern.is_serial for op in self.program.ops])
 
     @property
     def has_pieces(self) -> bool:
@@ -136,7 +132,7 @@ class EnginePlan:
         carried = [each for each in alike if not later & {each.old, each.new}]
         self.carried = () if carried and self._fits_registers else tuple(carried)
         ends = [value for each in self.carried for value in (each.old, each.new)]
-        self.stored = [] if recorded.is_complex else find_stored(program, reads, ends)
+        self.stored = [] if recorded.program.is_complex else find_stored(program, reads, ends)
         self.history = bool(ends) and self.stored != find_stored(program, reads)
         """True if adjoints read what is carried over, so that the engine keeps it for each step."""
         self._available = [*self.stored, *ends] if self.history else self.stored
@@ -148,9 +144,15 @@ class EnginePlan:
     @property
     def _fits_registers(self) -> bool:
         """True if the step is written out: to keep the state in registers saves more than to carry results over."""
-        options: Any = {"gathers": self.key.variant.gathers, "zeros": self.zeros, "history": False}
         one_by_one = all([op.pattern.count_rounds(op) <= op.domain.size for op in self._program.ops])
-        return one_by_one and fit_registers(forward_pass(self._program, (), (), **options).groups)
+        return one_by_one and fit_registers(forward_pass(self._program, self._options, (), ()).groups)
+
+    @functools.cached_property
+    def _options(self) -> PassOptions:
+        """Choices of the forward and the adjoint pass."""
+        variant = self.key.variant
+        pieces = find_pieces(self._recorded.program, variant.pieces) if self._recorded.has_pieces else None
+        return PassOptions(gathers=variant.gathers, zeros=self.zeros, alike=variant.alike, pieces=pieces)
 
     @property
     def in_chunks(self) -> bool:
@@ -170,33 +172,28 @@ class EnginePlan:
 
     @functools.cached_property
     def _forward_pass(self) -> tuple[Pass, Layout]:
-        variant = self.key.variant
-        options: Any = {"gathers": variant.gathers, "zeros": self.zeros, "alike": variant.alike, "pieces": self._pieces}
-        run = forward_pass(self._program, self.stored, self.carried, history=self.history, **options)
+        run = forward_pass(self._program, self._options, self.stored, self.carried, history=self.history)
         return run, self._lay_out(run)
 
     @functools.cached_property
     def forward(self) -> tuple[Layout, list[Stage], list[Stage] | None]:
         """The forward pass, and the loops that a launch begins with, if any."""
-        key, name, (run, layout) = self.key, self._recorded.name, self._forward_pass
+        name, (run, layout) = self._recorded.name, self._forward_pass
         # A force that is carried over is computed by two kernels, whose arithmetic must be joined with no other.
         apart = bool(self.carried)
         loops = self._build(f"forward_{name}", run, layout, in_loops=apart)
         if not self.carried:
             return layout, loops, None
-        opening = opening_pass(self.carried, gathers=key.variant.gathers, zeros=self.zeros)
-        place_rest(layout, opening, key.variant)
+        opening = opening_pass(self.carried, self._options)
+        place_rest(layout, opening, self.key.variant)
         return layout, loops, self._build(f"opening_{name}", opening, layout, in_loops=apart)
 
     @functools.cached_property
     def shares_workspace(self) -> bool:
         """True if forward and adjoint pass use the same workspace: neither expects zeros there."""
-        if not self._recorded.is_complex:
+        if not self._recorded.program.is_complex:
             return False
-        program, gathers = self._recorded.program, self.key.variant.gathers
-        options: Any = {"gathers": gathers, "zeros": self.zeros, "history": self.history}
-        ahead = forward_pass(program, self.stored, self.carried, **options)
-        groups = [*ahead.all_groups, *self._adjoint_pass(dense=False)[0].all_groups]
+        groups = [*self._forward_pass[0].all_groups, *self._adjoint_pass(dense=False)[0].all_groups]
         return not any([action.clears for group in groups for action in group.actions])
 
     def adjoint_layout(self, *, dense: bool) -> Layout:
@@ -219,7 +216,7 @@ class EnginePlan:
         parallel = key.parallel and (members > 1 or self._program.has_operations)
         made = self._recorded.tangents.setdefault((variant, parallel, key.precision, key.arch), {})
         chosen = moving, key.zeros
-        if chosen not in made and len(made) >= (0 if self._recorded.is_complex else OWN_TANGENTS):
+        if chosen not in made and len(made) >= (0 if self._recorded.program.is_complex else OWN_TANGENTS):
             control = () if self._program.control is None else ("control",)
             chosen = frozenset([*self._program.params, *control]), frozenset()
         if chosen not in made:
@@ -235,7 +232,8 @@ class EnginePlan:
         still = [program.params[name] for name in zeros]
         moves = [*program.state.values(), *params, *control]
         pieces = find_pieces(program, 1) if self._recorded.has_pieces else None
-        run = tangent_pass(program, moves, gathers=variant.gathers, zeros=still, pieces=pieces, alike=variant.alike)
+        options = PassOptions(gathers=variant.gathers, zeros=still, alike=variant.alike, pieces=pieces)
+        run = tangent_pass(program, options, moves)
         layout = lay_out(program, run, variant, stored=(), tangents=True)
         chosen: Any = {"variant": variant, "parallel": parallel and not self.in_chunks}
         return layout, self._build(f"tangent_{self._recorded.name}", run, layout, **chosen)
@@ -264,18 +262,9 @@ class EnginePlan:
 
         return list(split_calls(run, layout, build))
 
-    @functools.cached_property
-    def _pieces(self) -> Pieces | None:
-        if not self._recorded.has_pieces:
-            return None
-        return find_pieces(self._recorded.program, self.key.variant.pieces)
-
     def _adjoint_pass(self, *, dense: bool) -> tuple[Pass, Layout]:
         if dense not in self._adjoint_passes:
-            program, key = self._program, self.key
-            gathers = key.variant.gathers
-            options: Any = {"gathers": gathers, "zeros": self.zeros, "pieces": self._pieces, "alike": key.variant.alike}
-            run = adjoint_pass(program, self._wanted, self._available, dense=dense, **options)
+            run = adjoint_pass(self._program, self._options, self._wanted, self._available, dense=dense)
             self._adjoint_passes[dense] = run, self._lay_out(run)
         return self._adjoint_passes[dense]
 

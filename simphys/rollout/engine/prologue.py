@@ -50,7 +50,7 @@ class Prologue:
 
     def _compute(self, op: Op, known: Arrays, *, alike: bool) -> Arrays:
         """Compute a sub-step's results, or return those of the last time if its inputs are still the same."""
-        given = [known[v.name] for v in op.inputs.values() if isinstance(v, Value) and v.data is None]
+        given = [known[value.name] for value in op.values() if value.data is None]
         if sum([array.nbytes for array in given]) > REMEMBERED_BYTES:
             return _run(op, "forward", known, {}, alike=alike)
         key = runtime.session(), alike, [(array.shape, array.tobytes()) for array in given]
@@ -81,8 +81,7 @@ class Prologue:
             given = {value.name: adjoints[value.name] for value in op.outputs if value.name in adjoints}
             if not given:
                 continue
-            inputs = [value for value in op.inputs.values() if isinstance(value, Value) and value.data is None]
-            if all([len(values[value.name]) == 1 for value in inputs]):
+            if all([len(values[value.name]) == 1 for value in op.values() if value.data is None]):
                 given = {name: adjoint.sum(axis=0, keepdims=True) for name, adjoint in given.items()}
             for name, found in _run(op, "adjoint", values, given, alike=alike).items():
                 if name in adjoints:
@@ -112,9 +111,8 @@ def _run(op: Op, name: Pass, values: Arrays, others: Arrays, *, alike: bool) -> 
 
     Returns values or tangents of the results, or adjoints of the inputs, by name.
     """
-    inputs = {n: v for n, v in op.inputs.items() if isinstance(v, Value)}
     arrays: Given = {}
-    for n, value in inputs.items():
+    for n, value in op.arrays.items():
         arrays["value", n] = value.data[None] if value.data is not None else values[value.name]
         if name == "tangent" and value.varies:
             arrays["tangent", n] = others.get(value.name, np.zeros_like(arrays["value", n]))

@@ -20,7 +20,7 @@ from typing import Any
 from simphys.autograd import runtime
 from simphys.substep.program import WHOLE
 from simphys.substep.schedule import Group
-from simphys.substep.text import group_body
+from simphys.substep.text import write_body
 
 from .memory import ARRAY, Layout
 from .passes import Pass
@@ -63,8 +63,7 @@ def unroll(run: Pass, layout: Layout, integers: Mapping[str, int], *, backward: 
     lines = []
     for number, group in enumerate(run.groups):
         for k in range(_size(group)):
-            for part in group_body(group, layout.places, str(k), f"_{number}_{k}"):
-                lines += part
+            lines += write_body(group, layout.places, str(k), f"_{number}_{k}").body
     writer = _Writer(layout, run.scope.relations, integers)
     try:
         return writer.write(lines, backward=backward)
@@ -112,14 +111,15 @@ class _Writer:
         """Let a step take over from the one before what that has stored in the next row, where it reads this row."""
         offsets = self._layout.offsets
         for (array, offset, number), name in self._entries.items():
-            following = re.sub(r"\bt\b", "t + 1", offsets.get(offset, ""))
             others = {other for other_array, other, _ in self._entries if other_array == array} - {offset}
             next_row = others.pop() if len(others) == 1 else ""
-            if name not in self._loaded or offsets.get(next_row) != following:
+            if name not in self._loaded or next_row not in offsets:
+                continue
+            if offsets[next_row].write("t") != offsets[offset].write("t + 1"):
                 continue
             stored = self._entries.get((array, next_row, number))
             if stored in self._changing and stored not in self._loaded:
-                first = re.sub(r"\bt\b", "begin", offsets[offset])
+                first = offsets[offset].write("begin")
                 self._text.before.append(f"{name} = {array}[{first} + {number}]")
                 self._text.step.remove(self._loaded[name])
                 self._text.step.append(f"{name} = {stored}")
@@ -238,7 +238,7 @@ class _Writer:
 
     def _moves(self, offset: str) -> bool:
         """True if an offset changes from step to step."""
-        return bool(re.search(r"\bt\b", self._layout.offsets.get(offset, "")))
+        return offset in self._layout.offsets and self._layout.offsets[offset].moves
 
     # --- integers
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from simphys.autograd import runtime
-from simphys.substep.action import Place, Slot, element_name
+from simphys.substep.action import Slot
+from simphys.substep.place import Offset, Place, Position
 from simphys.substep.schedule import Group
-from simphys.substep.text import acts_on_whole, find_names, index_type, keeps_order, launch_lines, make_kernel
+from simphys.substep.text import group_options, launch_lines, list_parameters, make_kernel
 
 from .kernels import Loops, expand_time, find_integers
 from .memory import ARRAY, LAUNCH, Layout, Variant, require_names
@@ -37,8 +38,8 @@ class Places(Mapping[Slot, Place]):
         self._layout, self._batched = layout, batched
         self.named: dict[Place, str] = {}
         """Name of the array for each place in memory."""
-        self.offsets: dict[str, str] = {}
-        """Expression of each offset in the text."""
+        self.offsets: dict[str, Offset] = {}
+        """Offsets in the text, whose parts are arguments."""
 
     def __getitem__(self, slot: Slot) -> Place:
         place = self._layout.places[slot]
@@ -47,9 +48,9 @@ class Places(Mapping[Slot, Place]):
             text = f"{name}_start + begin * {name}_step"
             if self._batched:
                 text += f" + member * {name}_member"
-            if "first" in find_names([self.expression(place)]):
+            if self._layout.offset(place).by_step:
                 text += f" + first * {name}_first"
-            self.offsets[f"{name}_at"] = text
+            self.offsets[f"{name}_at"] = Offset(lambda row: text)
         name = self.named[place]
         return Place(name, f"{name}_at", place.by_component, place.is_flat)
 
@@ -58,10 +59,6 @@ class Places(Mapping[Slot, Place]):
 
     def __len__(self) -> int:
         return len(self._layout.places)
-
-    def expression(self, place: Place) -> str:
-        """Expression of a place's offset in memory, from the batch member, the row t and sizes."""
-        return self._layout.offsets.get(place.offset, place.offset)
 
 
 @dataclass(frozen=True)
@@ -122,20 +119,16 @@ def _compile(name: str, chunk: Chunk, run: Pass, layout: Layout, variant: Varian
     relations = _in_order(body, run.scope.relations)
     integers = find_integers(run, layout)
     require_names(layout, {*run.scope.relations, *run.scope.numbers, *integers})
-    starts: dict[str, tuple[str, str]] = {}
+    starts: dict[str, tuple[Offset, str]] = {}
     for place, array in places.named.items():
-        for part, variable in (("start", ""), ("step", "t"), ("member", "member"), ("first", "first")):
-            starts[f"{array}_{part}"] = (places.expression(place), variable)
+        for word, part in zip(("start", "member", "step", "first"), Position._fields, strict=True):
+            starts[f"{array}_{word}"] = layout.offset(place), part
     ints = [*_in_order(body, integers), *_in_order(body, ("members", "pieces")), *_in_order(body, starts)]
-    parameters = {
-        **{a: f"array_{element_name(layout.elements[p.array.removeprefix(ARRAY)])}" for p, a in places.named.items()},
-        **{relation: index_type(run.scope.relations[relation]) for relation in relations},
-        **{f"number_{k}": "real" for k in range(len(chunk.numbers))},
-        **dict.fromkeys(ints, "i32"),
-    }
+    elements = {array: layout.elements[place.array.removeprefix(ARRAY)] for place, array in places.named.items()}
+    numbers = [f"number_{k}" for k in range(len(chunk.numbers))]
+    parameters = list_parameters(elements, {name: run.scope.relations[name] for name in relations}, numbers, ints)
     functions = {key: run.scope.functions[key] for key in _in_order(body, run.scope.functions)}
-    reduced, exact = acts_on_whole(chunk.groups), keeps_order(chunk.groups)
-    options: Any = {"reduced": reduced, "alike": variant.alike, "exact": exact}
+    options = group_options(chunk.groups) | {"alike": variant.alike}
     kernel = make_kernel(f"loops_of_{name}", {**parameters, **LAUNCH}, body, functions, runtime.real(), **options)
     bound = (*[place.array for place in places.named], *relations, *chunk.numbers, *ints)
     offsets = {key: starts[key] for key in ints if key in starts}

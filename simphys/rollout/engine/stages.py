@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from simphys.autograd.kernels import device
 from simphys.simulator import Array, Shape
 from simphys.substep.action import Action, Moment, Slot
 from simphys.substep.launched import Entries
+from simphys.substep.place import Position
 
 from . import forms
 from .arrays import copy_elements, to_device
@@ -25,7 +26,7 @@ from .passes import Pass
 
 
 @dataclass(frozen=True)
-class Call:
+class HostStage:
     """An operation between launches, and where the arrays lie that it takes."""
 
     action: Action
@@ -38,15 +39,15 @@ class Call:
 
     def bind(
         self, known: Mapping[str, Any], inputs: Mapping[str, Array], notes: dict[str, Any]
-    ) -> CallLaunch | KernelLaunch:
+    ) -> HostLaunch | KernelLaunch:
         """Bind it to the arrays of an engine, as `inputs`, which lie on the host, or else as `known` arguments."""
         layout = self.layout
-        sizes = layout.sizes | layout.starts | {f"size_{array}": size for array, size in layout.parts.items()}
-        sizes |= {name: known[name] for name in ("rows", "dense_rows", "steps") if name in known}
+        sizes = {**layout.integers, **{name: known[name] for name in ("rows", "dense_rows", "steps") if name in known}}
 
         def locate(slot: Slot, member: int) -> _Memory:
-            name = layout.places[slot].array.removeprefix(ARRAY)
-            at = _Position(*_find_position(slot, layout, sizes, member))
+            place = layout.places[slot]
+            name, found = place.array.removeprefix(ARRAY), layout.offset(place).find(sizes)
+            at = found._replace(begin=found.begin + found.each_member * member)
             array = inputs[name] if name in inputs else known[name]
             if self.action.launch is not None and name in inputs:
                 array = to_device(array, slot.memory_element)
@@ -55,10 +56,10 @@ class Call:
         members = [{slot: locate(slot, b) for slot in self.action.slots()} for b in range(known["members"])]
         if self.action.launch is not None:
             return KernelLaunch(self.action, members, layout)
-        return CallLaunch(self.action, members, layout, notes)
+        return HostLaunch(self.action, members, layout, notes)
 
 
-Stage = Loops | Call
+Stage = Loops | HostStage
 
 
 def count_steps(stages: Sequence[Stage], steps: int) -> int:
@@ -79,13 +80,13 @@ def split_calls(run: Pass, layout: Layout, build: Callable[[Pass], Sequence[Loop
         stages.append((False, []))
     for number, (is_call, groups) in enumerate(stages):
         if is_call:
-            yield from [Call(action, layout) for group in groups for action in group.actions]
+            yield from [HostStage(action, layout) for group in groups for action in group.actions]
         else:
             deferred = run.deferred if number == len(stages) - 1 else []
             yield from build(replace(run, groups=groups, deferred=deferred))
 
 
-class CallLaunch:
+class HostLaunch:
     """An operation of a step, for all batch members, with the arrays of an engine."""
 
     def __init__(
@@ -136,7 +137,7 @@ class KernelLaunch:
         assert end == begin + 1, "each step is launched by itself"
         for launch, moving in zip(self._launches, self._moving, strict=True):
             for entries, position in moving:
-                entries.begin = position.begin + position.each_row * begin + position.each_step * first
+                entries.begin = position.at(begin, first)
             launch()
 
 
@@ -151,25 +152,13 @@ class _BySlot(dict[Slot, Any]):
         return self[self._slots[self._places[slot]]]
 
 
-class _Position(NamedTuple):
-    """Where a slot begins in its array: in row 0 of a launch of step 0, and how far it moves with these."""
-
-    begin: int
-    each_row: int
-    each_step: int
-
-    def at(self, row: int, step: int) -> int:
-        """First element in a row, for a launch that begins with a step."""
-        return self.begin + self.each_row * row + self.each_step * step
-
-
 class _HostMemory:
     """Memory of a slot in an array of the host, which is taken and written in place."""
 
-    def __init__(self, array: Array, position: _Position, slot: Slot) -> None:
+    def __init__(self, array: Array, position: Position, slot: Slot) -> None:
         length = math.prod(slot.memory_element)
         self._numbers, self._shape, self._size = array.reshape(-1), slot.value.shape, slot.value.size
-        self.position = _Position(*[length * n for n in position])
+        self.position = Position(*[length * n for n in position])
         self.is_fixed = not (position.each_row or position.each_step)
 
     def entries(self) -> Entries:
@@ -186,7 +175,7 @@ class _DeviceMemory:
 
     is_fixed = False
 
-    def __init__(self, array: Any, position: _Position, slot: Slot) -> None:
+    def __init__(self, array: Any, position: Position, slot: Slot) -> None:
         self._array, self.position = array, position
         self._shape: Shape = slot.value.shape
         self._element, self._count = slot.memory_element, slot.memory_count
@@ -212,13 +201,3 @@ class _DeviceMemory:
 
 
 _Memory = _HostMemory | _DeviceMemory
-
-
-def _find_position(slot: Slot, layout: Layout, sizes: Mapping[str, int], member: int) -> tuple[int, int, int]:
-    """Read an offset, which is linear in the row and the first step of the launch."""
-    offset = layout.places[slot].offset
-    code = compile(layout.offsets.get(offset, offset), "<offset>", "eval")
-    begin, after, later = (
-        eval(code, {}, {**sizes, "member": member, "t": row, "first": first}) for row, first in ((0, 0), (1, 0), (0, 1))
-    )
-    return begin, after - begin, later - begin
