@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -77,24 +77,14 @@ def _has_friction(config: Any) -> bool:
 
 def _has_anchors(config: Any) -> bool:
     """Tell if a centre of mass is given, or anchors or centres of mass are unknown or have values."""
-    names = (*ANCHOR_NAMES, *SPRING_ANCHOR_NAMES)
-    return any(body.centre is not None for body in config.bodies) or are_named(names, *named_sections(config))
+    named = not config.named_parameters.isdisjoint((*ANCHOR_NAMES, *SPRING_ANCHOR_NAMES))
+    return named or any(body.centre is not None for body in config.bodies)
 
 
 def _has_tensors(config: Any) -> bool:
     """Tell if inertias are full tensors: in space, if one is given or their roots are unknown or have values."""
     given = any(isinstance(body.inertia, list) and len(body.inertia) == 6 for body in config.bodies)
-    return given or (len(config.bodies[0].position) == 3 and are_named((GYRATION,), *named_sections(config)))
-
-
-def named_sections(config: Any) -> list[Mapping[str, Any]]:
-    """List all unknowns and values of a scene."""
-    return [config.unknowns, config.values, *[each.values for each in config.experiments]]
-
-
-def are_named(names: Sequence[str], *sections: Mapping[str, Any]) -> bool:
-    """Return True if an unknown or a value of these sections has one of the names."""
-    return any(each.parameter in names for section in sections for each in section.values())
+    return given or (len(config.bodies[0].position) == 3 and GYRATION in config.named_parameters)
 
 
 def build_fields(config: Any) -> Fields:
@@ -133,7 +123,7 @@ def build_fields(config: Any) -> Fields:
         network = _controller(controller, waves).network(senses=senses, outputs=channels)
         params |= network.initial_arrays(controller.seed)
         channels = waves
-    started = have_starts(joints, *named_sections(config))
+    started = have_starts(joints, config.named_parameters)
     return Fields(
         params=params,
         state=start_state(bodies, joints),
@@ -146,7 +136,7 @@ def build_fields(config: Any) -> Fields:
 
 def _gyrations(config: Any, masses: Sequence[tuple[float, Array]]) -> dict[str, Array]:
     """Return the roots of all inertias where one of them is unknown or has a value."""
-    if not are_named((GYRATION,), *named_sections(config)):
+    if GYRATION not in config.named_parameters:
         return {}
     found = [find_gyration(mass, inertia) for mass, inertia in masses]
     assert all(each is not None for each in found), "checked on loading the scene"
@@ -158,13 +148,13 @@ def are_started(joints: Sequence[JointSection]) -> bool:
     return any((joint.start, joint.rate) != (None, None) for joint in joints)
 
 
-def have_starts(joints: Sequence[JointSection], *sections: Mapping[str, Any]) -> bool:
-    """Return True if joints start somewhere: by themselves, or by an unknown or a value of these sections.
+def have_starts(joints: Sequence[JointSection], named: Set[str]) -> bool:
+    """Return True if joints start somewhere: by themselves, or by an unknown or a value among those that are `named`.
 
     Bodies that joints connect also follow unknown anchors and centres of mass.
     """
-    moved = bool(joints) and are_named(ANCHOR_NAMES, *sections)
-    return moved or are_named(START_NAMES, *sections) or are_started(joints)
+    moved = bool(joints) and not named.isdisjoint(ANCHOR_NAMES)
+    return moved or not named.isdisjoint(START_NAMES) or are_started(joints)
 
 
 def start_joints(joints: Sequence[JointSection]) -> dict[str, Array]:
@@ -187,9 +177,14 @@ def start_state(bodies: Sequence[BodySection], joints: Sequence[JointSection]) -
     }
     if not are_started(joints):
         return given
-    state = State(**{name: tensor(values, dtype=np.float64) for name, values in given.items()})
-    start = JointStart(**{name: tensor(values, dtype=np.float64) for name, values in start_joints(joints).items()})
-    return assemble(build_joints(joints, bodies), fixed_bodies(bodies), state, start).arrays()
+    return follow_joints(build_joints(joints, bodies), fixed_bodies(bodies), given | start_joints(joints))
+
+
+def follow_joints(joints: Sequence[Joint], fixed: Sequence[int], given: Mapping[str, Array]) -> dict[str, Array]:
+    """Return poses and velocities of bodies that have followed their joints, given those before and the joints' own."""
+    values = {name: tensor(each, dtype=np.float64) for name, each in given.items()}
+    state = State(**{name: values[name] for name in State.names()})
+    return assemble(joints, fixed, state, JointStart(*[values[name] for name in START_NAMES])).arrays()
 
 
 def build_joints(joints: Sequence[JointSection], bodies: Sequence[BodySection]) -> tuple[Joint, ...]:

@@ -1,6 +1,6 @@
 """Vectors in one: twists and wrenches [D] have a linear part of `dim` components, and an angular one of 1 or 3.
 
-Rows [W] have a linear part and two angular ones, arms [2 dim] two halves.
+Rows [W] have a linear part and two angular ones, arms [2 dim] two halves, frames [3 dim] three thirds.
 """
 
 from simphys.autograd.kernels.runtime import ti
@@ -34,6 +34,11 @@ def angular(s):
 @ti.func
 def halves(s):
     return part(s, 0, s.n // 2), part(s, s.n // 2, s.n // 2)
+
+
+@ti.func
+def thirds(s):
+    return part(s, 0, s.n // 3), part(s, s.n // 3, s.n // 3), part(s, s.n - s.n // 3, s.n // 3)
 
 
 @ti.func

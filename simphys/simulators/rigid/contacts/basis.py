@@ -4,12 +4,11 @@ The tangent of n = (x, y) is (-y, x); those of n = (x, y, z), with s = sign(z), 
 
     t1 = (1 + s a x^2, s a x y, -s x)      t2 = (a x y, s + a y^2, -y)
 
-With da = a^2 dz, the tangent is the derivative of each component.
-
 Source: Duff et al. 2017, Building an Orthonormal Basis, Revisited.
 """
 
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.forward_mode import tangent_of
 
 
 @ti.func
@@ -46,17 +45,4 @@ def adj_basis(n, g):
         ])  # fmt: skip
 
 
-@ti.func
-def jvp_basis(n, dn):
-    if ti.static(n.n == 2):
-        return ti.Matrix([[dn[0], dn[1]], [-dn[1], dn[0]]])
-    else:
-        x, y, dx, dy, dz = n[0], n[1], dn[0], dn[1], dn[2]
-        s, a = scale(n)
-        da = a * a * dz
-        dxy = da * x * y + a * (dx * y + x * dy)
-        return ti.Matrix([
-            [dx, dy, dz],
-            [s * (da * x * x + 2 * a * x * dx), s * dxy, -s * dx],
-            [dxy, da * y * y + 2 * a * y * dy, -dy],
-        ])  # fmt: skip
+jvp_basis = tangent_of(basis, "n")
