@@ -16,7 +16,7 @@ from simphys.simulator.arrays import locked
 
 from .checks import IMPULSE, check
 from .contacts.candidates import Candidates, find_candidates
-from .joints.joint import Joint, JointEnds, Spring, SpringTable, tabulate_ends, tabulate_springs
+from .joints.joint import Ends, Joint, Spring, tabulate_ends
 from .joints.joint_tables import Table, tabulate_constraints, tabulate_free_rows
 from .markers import RigidMarkers
 from .shapes import Plane
@@ -208,14 +208,14 @@ class RigidBodies(Model):
         return tabulate_free_rows(self.joints, self.dim)
 
     @cached_property
-    def joint_ends(self) -> JointEnds:
+    def joint_ends(self) -> Ends:
         """Bodies and anchors of the joints as arrays."""
         return tabulate_ends(self.joints, self.dim)
 
     @cached_property
-    def springs_table(self) -> SpringTable:
-        """Springs as arrays."""
-        return tabulate_springs(self.springs, self.dim)
+    def spring_ends(self) -> Ends:
+        """Bodies and anchors of the springs as arrays."""
+        return tabulate_ends(self.springs, self.dim)
 
     @cached_property
     def joint_rows(self) -> int:

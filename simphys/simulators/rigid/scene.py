@@ -13,7 +13,7 @@ from simphys.nn import Controller
 from simphys.numerics.orientation import matrices
 from simphys.scenefile.section import Fields
 from simphys.simulators.rigid.joints.assembly import JointStart, assemble
-from simphys.simulators.rigid.joints.joint import WORLD, Joint, Spring, tabulate_springs
+from simphys.simulators.rigid.joints.joint import WORLD, Joint, Spring, tabulate_ends
 from simphys.simulators.rigid.markers import RigidMarkers
 from simphys.simulators.rigid.model import RigidBodies, State
 from simphys.simulators.rigid.pseudo_inertia import find_gyration
@@ -54,7 +54,7 @@ def build_model(config: Any) -> RigidBodies:
         shapes=tuple([tuple(shapes_of(body)) for body in bodies]),
         planes=tuple([plane_of(each) for each in config.planes]),
         joints=build_joints(config.joints, bodies),
-        springs=tuple([_spring(each, bodies) for each in config.springs]),
+        springs=build_springs(config.springs, bodies),
         fixed=fixed_bodies(bodies),
         apart=tuple([(pair[0], pair[1]) for pair in config.contact.apart]),
         law=chosen.law,
@@ -116,7 +116,8 @@ def build_fields(config: Any) -> Fields:
         rates = [joint.transition_rate or TRANSITION_RATE for joint in joints]
         params["joint_transition_rate"] = np.array(rates, float)
     if _has_anchors(config):
-        params |= find_anchors(joints, bodies) | find_spring_anchors(springs, bodies)
+        params |= find_anchors("joint", build_joints(joints, bodies), bodies)
+        params |= find_anchors("spring", build_springs(springs, bodies), bodies)
     channels = len(motors)
     if controller is not None and motors:
         senses = n * (dim * (dim + 1) + spins) + dim
@@ -192,26 +193,23 @@ def build_joints(joints: Sequence[JointSection], bodies: Sequence[BodySection]) 
     return tuple([_joint(each, bodies) for each in joints])
 
 
-def find_anchors(joints: Sequence[JointSection], bodies: Sequence[BodySection]) -> dict[str, Array]:
-    """Return anchors of joints and centres of mass in the frames of their bodies."""
+def build_springs(springs: Sequence[SpringSection], bodies: Sequence[BodySection]) -> tuple[Spring, ...]:
+    """Return the spring-dampers in the form of the model."""
+    return tuple([_spring(each, bodies) for each in springs])
+
+
+def find_anchors(name: str, links: Sequence[Joint | Spring], bodies: Sequence[BodySection]) -> dict[str, Array]:
+    """Return anchors of joints or springs, which is the `name`, and centres of mass in the frames of their bodies."""
     dim = len(bodies[0].position)
     centres = np.array([centre_of(body) for body in bodies] + [[0.0] * dim])  # the last one is the world's
-    made = build_joints(joints, bodies)
-    anchors = np.array([(joint.anchor_a, joint.anchor_b) for joint in made], float).reshape(-1, 2, dim)
-    shift = centres[np.array([(joint.a, joint.b) for joint in made], int).reshape(-1, 2)]
-    found = np.moveaxis(anchors + shift, 1, 0)
-    return {"joint_anchor_a": found[0], "joint_anchor_b": found[1], "centre_of_mass": centres[:-1]}
+    ends = tabulate_ends(links, dim)
+    own, its = ends.anchor_a + centres[ends.a], ends.anchor_b + centres[ends.b]
+    return {f"{name}_anchor_a": own, f"{name}_anchor_b": its, "centre_of_mass": centres[:-1]}
 
 
-def find_spring_anchors(springs: Sequence[SpringSection], bodies: Sequence[BodySection]) -> dict[str, Array]:
-    """Return anchors of springs in the frames of their bodies."""
-    table = tabulate_springs([_spring(each, bodies) for each in springs], len(bodies[0].position))
-    return {"spring_anchor_a": table.anchor_a, "spring_anchor_b": table.anchor_b}
-
-
-def centre_of(body: BodySection | None) -> list[float]:
+def centre_of(body: BodySection) -> list[float]:
     """Return the centre of mass in the frame of a body."""
-    return [0.0] * 3 if body is None else body.centre or [0.0] * len(body.position)
+    return body.centre or [0.0] * len(body.position)
 
 
 def fixed_bodies(bodies: Sequence[BodySection]) -> tuple[int, ...]:
@@ -294,11 +292,8 @@ def _joint(section: JointSection, bodies: Sequence[BodySection]) -> Joint:
 
 
 def _spring(section: SpringSection, bodies: Sequence[BodySection]) -> Spring:
-    b = None if section.b is None else bodies[section.b]
-    ends = [
-        tuple([x + c for x, c in zip(_to_frame(anchor, body), centre_of(body), strict=False)])
-        for anchor, body in ((section.anchor_a, bodies[section.a]), (section.anchor_b, b))
-    ]
+    a, b = bodies[section.a], None if section.b is None else bodies[section.b]
+    ends = _to_frame(section.anchor_a, a), _to_frame(section.anchor_b, b)
     return Spring(section.a, WORLD if section.b is None else section.b, *ends)
 
 

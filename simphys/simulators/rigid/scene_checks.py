@@ -216,7 +216,7 @@ def _check_places(
 ) -> Iterator[Problem]:
     """Check that bodies start apart from each other and from the planes, except pairs that never touch."""
     cores = [
-        [overlap.make_core(shape, place, turn) for shape in shapes_of(body)]
+        [overlap.place_core(shape, place, turn) for shape in shapes_of(body)]
         for body, (place, turn) in zip(bodies, map(find_frame, bodies), strict=True)
     ]
     never = {frozenset(pair) for pair in contact.apart} | {frozenset((joint.a, joint.b)) for joint in joints}
@@ -237,7 +237,7 @@ def _check_places(
             yield Problem(("bodies", b, "position"), "bodies must not overlap", Words(found), remedy)
 
 
-def _size(cores: Sequence[overlap.Core]) -> float:
+def _size(cores: Sequence[overlap.Placed]) -> float:
     return max([abs(each.centre).max() + abs(each.edges).sum() + each.radius for each in cores], default=0.0)
 
 

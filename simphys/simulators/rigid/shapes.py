@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from simphys.autograd.errors import InputError
+from simphys.simulator import Array
 from simphys.simulator.model_checks import is_length
 
 Vector = tuple[float, ...]
@@ -55,6 +59,28 @@ class Capsule:
 
 
 Shape = Sphere | Box | Capsule
+
+
+class Core(NamedTuple):
+    """A point, segment or box, with a radius about it, along the axes of a body's frame."""
+
+    centre: Array
+    """Centre from the centre of mass [m], [dim]."""
+    half: Array
+    """Half extents [m], [dim]; 0 across a point or a segment."""
+    radius: float
+    """Radius about all of it [m]."""
+
+
+def core_of(shape: Shape, dim: int) -> Core:
+    """Return the core of a shape."""
+    half = np.zeros(dim)
+    if isinstance(shape, Box):
+        half[:] = shape.half
+    elif isinstance(shape, Capsule):
+        half[0] = shape.half_length
+    centre = np.zeros(dim) if shape.offset is None else np.array(shape.offset, float)
+    return Core(centre, half, getattr(shape, "radius", 0.0))
 
 
 @dataclass(frozen=True)

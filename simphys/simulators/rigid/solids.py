@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .shapes import Box, Capsule, Shape, Sphere
+from .shapes import Box, Capsule, Shape, Sphere, core_of
 
 Array = np.ndarray[Any, Any]
 
@@ -40,7 +40,7 @@ def fill_shapes(shapes: Sequence[Shape], dim: int) -> Solid:
     volume, first, inertia = 0.0, np.zeros(dim), np.zeros((spins, spins))
     for shape in shapes:
         shape_volume, moments = _shape_moments(shape, dim)
-        offset = np.zeros(dim) if shape.offset is None else np.array(shape.offset, float)
+        offset = core_of(shape, dim).centre
         volume, first = volume + shape_volume, first + shape_volume * offset
         along = np.outer(offset, offset) if dim == 3 else 0.0
         inertia += np.diag(moments) + shape_volume * (offset @ offset * np.eye(spins) - along)

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from simphys.numerics.orientation import matrices
 from simphys.scenefile.fit_sections import UnknownSection, ValueSection
 from simphys.scenefile.section import Key, Problem, Words
 from simphys.scenefile.unknown_entries import flat_entries, unknown_problems, value_problems, with_values
 from simphys.simulator import Array
 
 from .joints.assembly import find_tree
-from .joints.gap import find_gap
-from .joints.joint import WORLD, Joint
+from .joints.joint import PRISMATIC, REVOLUTE, WORLD, Joint
 from .scene import (
     ANCHOR_NAMES,
     START_NAMES,
@@ -86,7 +86,7 @@ class Start:
         wrong = [*(self._check_loops(named) if self.closing else ()), *self._check_unknowns(named[0][1], fields)]
         yield from wrong
         if self.joints and not wrong:
-            fields |= start_joints(self.sections) | find_anchors(self.sections, self.bodies)
+            fields |= start_joints(self.sections) | find_anchors("joint", self.joints, self.bodies)
             for key, values in named[1:]:
                 yield from self._check_values(key, values, fields)
 
@@ -196,7 +196,7 @@ def _check_taken(
 def _find_torn(joints: Sequence[Joint], state: Mapping[str, Array]) -> str:
     """Describe the first joint whose bodies do not start together; '' if all do."""
     for place, joint in enumerate(joints):
-        apart, angle = find_gap(joint, state)
+        apart, angle = _find_gap(joint, state)
         arms = [np.linalg.norm(joint.anchor_a), np.linalg.norm(joint.anchor_b)]
         is_apart = apart > ROUNDING * max(*arms, abs(state["position"][joint.a]).max())
         if is_apart or angle > ROUNDING:
@@ -204,3 +204,34 @@ def _find_torn(joints: Sequence[Joint], state: Mapping[str, Array]) -> str:
             by = f"{apart:.3g} apart" if is_apart else f"turned by {angle:.3g} rad"
             return f"body {joint.a} and {to} of joint {place}, {by}"
     return ""
+
+
+def _find_gap(joint: Joint, state: Mapping[str, Array]) -> tuple[float, float]:
+    """Return the distance of the anchors [m] and the angle between the frames [rad].
+
+    The distance along a slide, and the angle about an axis, count for nothing. `state` has the position [n, dim] and
+    the orientation [n, R] of all bodies.
+    """
+    (x_a, R_a), (x_b, R_b) = (_pose(body, state) for body in (joint.a, joint.b))
+    apart = x_a + R_a @ np.array(joint.anchor_a) - x_b - R_b @ np.array(joint.anchor_b)
+    axis = None if joint.axis is None else np.array(joint.axis)
+    if joint.kind == PRISMATIC and axis is not None:
+        apart = apart - (apart @ (R_a @ axis)) * (R_a @ axis)
+    wanted = R_a if joint.relative is None else R_a @ matrices(np.array(joint.relative))
+    if joint.kind == REVOLUTE:
+        turned = 0.0 if axis is None else _angle(R_a @ axis, R_b @ wanted.T @ R_a @ axis)
+    else:
+        turned = max([_angle(column, other) for column, other in zip(wanted.T, R_b.T, strict=True)])
+    return float(np.linalg.norm(apart)), turned
+
+
+def _pose(body: int, state: Mapping[str, Array]) -> tuple[Array, Array]:
+    if body == WORLD:
+        dim = state["position"].shape[1]
+        return np.zeros(dim), np.eye(dim)
+    return state["position"][body], matrices(state["orientation"][body])
+
+
+def _angle(a: Array, b: Array) -> float:
+    """Return the angle between two unit vectors."""
+    return float(2 * np.arcsin(np.clip(np.linalg.norm(a - b) / 2, 0.0, 1.0)))

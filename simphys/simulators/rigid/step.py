@@ -165,7 +165,7 @@ def sum_forces(
 def find_arms(model: RigidBodies, params: Params) -> Tensor:
     """Return where each joint lies from the centres of mass of its bodies, [J, 2 dim]."""
     if not model.free_anchors:
-        return tensor(model.joint_ends.anchors.astype(runtime.real_dtype()))
+        return tensor(model.joint_ends.arms.astype(runtime.real_dtype()))
     arms: Tensor = Arms.apply(model, params.joint_anchor_a, params.joint_anchor_b, params.centre_of_mass)
     return arms
 
@@ -175,7 +175,7 @@ def hold_springs(model: RigidBodies, params: Params) -> tuple[Tensor, Tensor, Te
     the bodies."""
     if model.free_anchors:
         return params.spring_anchor_a, params.spring_anchor_b, params.centre_of_mass
-    ends = [tensor(each.astype(runtime.real_dtype())) for each in model.springs_table[2:4]]
+    ends = [tensor(each.astype(runtime.real_dtype())) for each in model.spring_ends[2:4]]
     return ends[0], ends[1], zeros(model.bodies, model.dim)
 
 

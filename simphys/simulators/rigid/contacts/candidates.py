@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..joints.joint import WORLD
-from ..shapes import Box, Capsule, Plane, Shape, Sphere
+from ..shapes import Box, Capsule, Plane, Shape, Sphere, core_of
 from . import feature
 from .feature import BOX, CORNER, EDGES, PLANE, ROUND
 
@@ -141,14 +141,8 @@ def _pair_candidates(one: Shape, a: int, other: Shape, b: int, dim: int) -> Iter
 
 
 def _whole_feature(shape: Shape, dim: int) -> Feature:
-    centre, half, radius = np.zeros(dim) if shape.offset is None else np.array(shape.offset), np.zeros(dim), 0.0
-    if isinstance(shape, Box):
-        half = np.array(shape.half)
-    else:
-        radius = shape.radius
-    if isinstance(shape, Capsule):
-        half[0] = shape.half_length
-    return Feature(centre, half, np.zeros(dim), radius)
+    core = core_of(shape, dim)
+    return Feature(core.centre, core.half, np.zeros(dim), core.radius)
 
 
 def _points(shape: Shape, dim: int) -> list[Feature]:

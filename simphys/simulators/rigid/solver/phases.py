@@ -117,31 +117,29 @@ def begin(model: ti.template(), x: ti.template()):
 
 
 @ti.func
-def end_whole_step(model: ti.template(), x: ti.template()):
-    """Mark the contacts that are held before the impact, and set their targets."""
-    dim = ti.static(model.dim)
-    NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
-    mark_held(model, x)
-    for k in range(NJ + entry(x.order, 1) * dim):
+def end_whole_step(model: ti.template(), x: ti.template(), moved: ti.template()):
+    """Set the targets of the contacts that are held before the impact; of x, or where `moved` is dx their tangents."""
+    N = model.joint_rows + model.contacts * model.dim
+    for k in range(model.joint_rows + entry(x.order, 1) * model.dim):
         i, block = row_at(k, model, x.order)
         if is_reached(block, model.row_bodies, x.first):
-            x.impulse[i] = 0.0  # it only served to find the held contacts
+            moved.impulse[i] = 0.0  # it only served to find the held contacts
             if has_own_target(i, model, x.active, x.held):
-                x.phase_target[N + i] = x.target[i]
+                moved.phase_target[N + i] = moved.target[i]
 
 
 @ti.func
-def begin_phase(phase, model: ti.template(), x: ti.template()):
-    """Set the velocities with which a phase begins."""
+def begin_phase(phase, model: ti.template(), x: ti.template(), moved: ti.template()):
+    """Set the velocities with which a phase begins; of x, or where `moved` is dx their tangents for a given split."""
     D = ti.static(model.freedoms)
     for e in range(model.bodies * D):
         remainder, reached = 1.0 - x.fraction[e // D], x.first[e // D] >= 0
         if phase == WHOLE_STEP or (phase == BEFORE_IMPACT and reached):
-            x.speed[e] = x.twist[e]
+            moved.speed[e] = moved.twist[e]
         if reached and phase == BEFORE_IMPACT:
-            x.speed[e] = x.speed[e] - remainder * x.delta_v[e]
+            moved.speed[e] = moved.speed[e] - remainder * moved.delta_v[e]
         if phase == AFTER_IMPACT:
-            x.speed[e] = x.speed[e] + remainder * x.delta_v[e]
+            moved.speed[e] = moved.speed[e] + remainder * moved.delta_v[e]
 
 
 @ti.func
@@ -163,23 +161,35 @@ def aim_at_impact(model: ti.template(), x: ti.template()):
 
 
 @ti.func
+def time_of_row(i, block, model: ti.template(), x: ti.template()):
+    """Return the body that times a row, True for a row of an impact, and the time of that."""
+    is_met, tau = is_impact_row(i, model, x.active), 0.0
+    if is_met:
+        tau = x.time[block - model.joint_rows]
+    return timing_body(block, model.row_bodies, x.first), is_met, tau
+
+
+@ti.func
+def add_shift(i, block, total, model: ti.template(), shift: ti.template(), record: ti.template()):
+    """Add a multiple of P of a row to the shift of both bodies."""
+    D, L = ti.static(model.freedoms, record.width)
+    for side in range(2):
+        body = model.row_bodies[2 * block + side]
+        if body >= 0:
+            add_multiple(D, shift, body * D, total, record, i * L + (2 + side) * D)
+
+
+@ti.func
 def sum_shift(model: ti.template(), x: ti.template()):
     """Add up the shift of a step with an impact."""
-    dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
-    NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
-    for k in range(NJ + entry(x.order, 0) * dim):
+    N = model.joint_rows + model.contacts * model.dim
+    for k in range(model.joint_rows + entry(x.order, 0) * model.dim):
         i, block = row_at(k, model, x.order)
-        s, tau = x.fraction[timing_body(block, model.row_bodies, x.first)], 0.0
-        is_met = is_impact_row(i, model, x.active)
-        if is_met:
-            tau = x.time[block - NJ]
+        body, is_met, tau = time_of_row(i, block, model, x)
         total = 0.0
         for phase in range(PHASES):
-            total += impulse_time(phase, s, model.dt, is_met, tau) * x.impulse[phase * N + i]
-        for side in range(2):
-            body = model.row_bodies[2 * block + side]
-            if body >= 0:
-                add_multiple(D, x.shift, body * D, total, x.record, i * L + (2 + side) * D)
+            total += impulse_time(phase, x.fraction[body], model.dt, is_met, tau) * x.impulse[phase * N + i]
+        add_shift(i, block, total, model, x.shift, x.record)
 
 
 @ti.func
@@ -191,12 +201,13 @@ def solve_phases(model: ti.template(), x: ti.template()):
     begin(model, x)
     phase_count = count_phases(x.order)
     for phase in range(phase_count):
-        begin_phase(phase, model, x)
+        begin_phase(phase, model, x, x)
         if phase == AT_IMPACT:
             aim_at_impact(model, x)
         sweep(phase, model, x)
         if phase == WHOLE_STEP and phase_count > 1:
-            end_whole_step(model, x)
+            mark_held(model, x)
+            end_whole_step(model, x, x)
         for e in range(n * D):
             x.result[phase * n * D + e] = x.speed[e]
     for i in range(phase_count * N, PHASES * N):

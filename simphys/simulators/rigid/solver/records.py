@@ -85,26 +85,35 @@ def row_at(k, model: ti.template(), order: ti.template()):
 
 
 @ti.func
+def put_directions(i, block, model: ti.template(), x: ti.template(), moved: ti.template()):
+    """Write J and P of row i: those of x, or their tangents, where `moved` is dx and masses stand still."""
+    dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
+    spins, W = ti.static(D - dim, x.row.width)
+    for side in range(2):
+        body, sign, r = model.row_bodies[2 * block + side], 1.0 - 2.0 * side, i * W
+        J, P, m = i * L + side * D, i * L + (2 + side) * D, (2 * i + side) * spins
+        inverse = 0.0
+        if body >= 0:
+            inverse = x.inverse_mass[body]
+        for e in range(dim):
+            moved.record[J + e] = sign * moved.row[r + e]
+            moved.record[P + e] = sign * inverse * moved.row[r + e]
+        for e in range(spins):
+            moved.record[J + dim + e] = sign * moved.moment[m + e]
+            moved.record[P + dim + e] = sign * moved.spin_change[m + e]
+
+
+@ti.func
 def prepare(model: ti.template(), x: ti.template()):
     """Compute J, P and rho of all active rows."""
     dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
-    spins, W, rho_ = ti.static(D - dim, x.row.width, L + RHO)
+    rho_ = ti.static(L + RHO)
     for k in range(model.joint_rows + entry(x.order, 0) * dim):
         i, block = row_at(k, model, x.order)
+        put_directions(i, block, model, x, x)
         p, d = i * L, 0.0
         for side in range(2):
-            body, sign, r = model.row_bodies[2 * block + side], 1.0 - 2.0 * side, i * W
-            J, P, m = p + side * D, p + (2 + side) * D, (2 * i + side) * spins
-            inverse = 0.0
-            if body >= 0:
-                inverse = x.inverse_mass[body]
-            for e in range(dim):
-                x.record[J + e] = sign * x.row[r + e]
-                x.record[P + e] = sign * inverse * x.row[r + e]
-            for e in range(spins):
-                x.record[J + dim + e] = sign * x.moment[m + e]
-                x.record[P + dim + e] = sign * x.spin_change[m + e]
-            d += dot(D, x.record, J, x.record, P)
+            d += dot(D, x.record, p + side * D, x.record, p + (2 + side) * D)
         x.record[p + rho_] = 1.0 / d
     if ti.static(dim == 3):
         for k in range(entry(x.order, 0)):
@@ -153,23 +162,15 @@ def adj_prepare(model: ti.template(), x: ti.template(), adj_x: ti.template()):
 def jvp_prepare(model: ti.template(), x: ti.template(), dx: ti.template()):
     """Compute the tangents of J, P and rho of all active rows, after `prepare`."""
     dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
-    spins, W, rho_ = ti.static(D - dim, x.row.width, L + RHO)
+    W, rho_ = ti.static(x.row.width, L + RHO)
     for k in range(model.joint_rows + entry(x.order, 0) * dim):
         i, block = row_at(k, model, x.order)
+        put_directions(i, block, model, x, dx)
         p, dd = i * L, 0.0
         for side in range(2):
-            body, sign, r = model.row_bodies[2 * block + side], 1.0 - 2.0 * side, i * W
-            J, P, m = p + side * D, p + (2 + side) * D, (2 * i + side) * spins
-            inverse, dinverse = 0.0, 0.0
+            body, J, P = model.row_bodies[2 * block + side], p + side * D, p + (2 + side) * D
             if body >= 0:
-                inverse = x.inverse_mass[body]
-                dinverse = dx.inverse_mass[body]
-            for e in range(dim):
-                dx.record[J + e] = sign * dx.row[r + e]
-                dx.record[P + e] = sign * (dinverse * x.row[r + e] + inverse * dx.row[r + e])
-            for e in range(spins):
-                dx.record[J + dim + e] = sign * dx.moment[m + e]
-                dx.record[P + dim + e] = sign * dx.spin_change[m + e]
+                add_multiple(dim, dx.record, P, (1.0 - 2.0 * side) * dx.inverse_mass[body], x.row, i * W)
             dd += dot(D, dx.record, J, x.record, P) + dot(D, x.record, J, dx.record, P)
         dx.record[p + rho_] = dd
     for k in range(model.joint_rows + entry(x.order, 0) * dim):
