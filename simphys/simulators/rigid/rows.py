@@ -19,9 +19,8 @@ candidates (pairs of features that may touch) with dim rows each, N = NJ + dim M
 | joint_target | [NJ] | required value of u [m/s], [rad/s]: -correction / h times the joint's error | the same |
 | contact_row, contact_target | [dim M, W], [dim M] | the same of contacts: normal, then friction | ContactRows |
 | limit, bounce | [M], [M] | coefficients of friction and of restitution of the pair | the same |
-| inverse_mass | [n] | 1 / mass; 0 for a fixed body [1/kg] | Mobility |
-| spin_change | [N, 2 S] | change of the spins of both bodies by an impulse of 1, A^-1 m; 0 if fixed | the same |
-| moment | [N, 2 S] | coefficients of the spins in the row: m_a, m_b | the same |
+| jacobian | [N, 2 D] | J, coefficients of both bodies' velocities in the row: (l, m_a), (-l, -m_b) | Mobility |
+| response | [N, 2 D] | P, changes of both bodies' velocities by an impulse of 1; 0 if fixed | the same |
 | impulse | [PHASES, N] | lambda of each row, in each phase of the step | Solve, by phases.py |
 | new, shift | [n, D] | v', w'; correction of the pose, sum of t dv, t dw over all impulses at times t | the same |
 | state | | x' = x + h v' - shift, q' = advance(q, h w' - turn shift) | Drift; FreeDrift before the forces |

@@ -45,8 +45,6 @@ class StepSolution(NamedTuple):
     """Velocities after forces and before impulses, [n, D]."""
     contacts: tuple[Tensor, Tensor] | None = None
     """Gap and frame of contacts (time_of_impact.py); under the compliant law those at the start of the step."""
-    row: Tensor | None = None
-    """Rows of the joints, then of the contacts, N of them."""
     target: Tensor | None = None
     limit: Tensor | None = None
     time: Tensor | None = None
@@ -90,12 +88,11 @@ def solve_step(model: RigidBodies, params: Params, state: State, control: Tensor
     contact = find_contacts(model, params, x, q, twist)
     row, target, limit, bounce = list_rows(model, params, x, q, contact)
     poses = contact.active, row, q, contact.q_impact, contact.attitude
-    rows = (row, target, limit, bounce, *Mobility.apply(model, *poses, params.mass, params.inertia))
-    new, shift, impulse = Solve.apply(
-        model, contact.active, contact.first, *rows, contact.time, contact.fraction, twist, v, w
-    )
+    jacobian, response = Mobility.apply(model, *poses, params.mass, params.inertia)
+    rows = contact.active, contact.first, jacobian, response, target, limit, bounce
+    new, shift, impulse = Solve.apply(model, *rows, contact.time, contact.fraction, twist, v, w)
     distances = contacts or (contact.gap, contact.frame)
-    return StepSolution(state, new, shift, twist, distances, row, target, limit, contact.time, contact.active, impulse)
+    return StepSolution(state, new, shift, twist, distances, target, limit, contact.time, contact.active, impulse)
 
 
 def compute_stage(model: RigidBodies, params: Params, state: State) -> State:

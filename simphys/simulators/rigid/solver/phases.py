@@ -44,7 +44,7 @@ from simphys.autograd.kernels.runtime import ti
 from ..contacts.islands import IMPACT, REST
 from ..rows import add_to_row, row_of
 from ..twist import join
-from .records import add_multiple, dot, entry, is_reached, prepare, row_at, slot, sort_contacts
+from .records import add_multiple, entry, is_reached, prepare, row_at, row_velocity, sort_contacts, velocities_of
 from .sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, PHASES, WHOLE_STEP, mark_held, sweep
 
 
@@ -72,13 +72,6 @@ def impulse_time(phase, s, h, is_impact, tau):
     if phase == AT_IMPACT:
         t = ti.select(is_impact, tau, (s - 0.5) * h)
     return t
-
-
-@ti.func
-def row_velocity(record: ti.template(), p, speed: ti.template(), a, b):
-    """Return J V of a row; a, b are the indices of its bodies in `speed`."""
-    D = ti.static(speed.width)
-    return dot(D, record, p, speed, a * D) + dot(D, record, p + D, speed, b * D)
 
 
 @ti.func
@@ -145,17 +138,16 @@ def begin_phase(phase, model: ti.template(), x: ti.template(), moved: ti.templat
 @ti.func
 def aim_at_impact(model: ti.template(), x: ti.template()):
     """Set the targets of contacts with an impact."""
-    dim, L = ti.static(model.dim, x.record.width)
-    n, NJ, N = model.bodies, model.joint_rows, model.joint_rows + model.contacts * dim
+    dim = ti.static(model.dim)
+    NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
     for k in range(entry(x.order, 1) * dim, entry(x.order, 0) * dim):
         i, block = row_at(NJ + k, model, x.order)
-        a, b = model.row_bodies[2 * block], slot(model.row_bodies[2 * block + 1], n)
-        body = timing_body(block, model.row_bodies, x.first)
-        d = x.time[block - NJ] / model.dt + 0.5 - x.fraction[body]
-        lag = d * row_velocity(x.record, i * L, x.delta_v, a, b)
+        va, vb = velocities_of(block, model)
+        d = x.time[block - NJ] / model.dt + 0.5 - x.fraction[timing_body(block, model.row_bodies, x.first)]
+        lag = d * row_velocity(i, x.jacobian, x.delta_v, va, vb)
         rebound = 0.0
         if k % dim == 0:
-            u = row_velocity(x.record, i * L, x.speed, a, b) + lag
+            u = row_velocity(i, x.jacobian, x.speed, va, vb) + lag
             rebound = ti.max(0.0, -x.bounce[block - NJ] * u)
         x.phase_target[N + i] = rebound - lag
 
@@ -170,13 +162,13 @@ def time_of_row(i, block, model: ti.template(), x: ti.template()):
 
 
 @ti.func
-def add_shift(i, block, total, model: ti.template(), shift: ti.template(), record: ti.template()):
+def add_shift(i, block, total, model: ti.template(), shift: ti.template(), response: ti.template()):
     """Add a multiple of P of a row to the shift of both bodies."""
-    D, L = ti.static(model.freedoms, record.width)
+    D = ti.static(model.freedoms)
     for side in range(2):
         body = model.row_bodies[2 * block + side]
         if body >= 0:
-            add_multiple(D, shift, body * D, total, record, i * L + (2 + side) * D)
+            add_multiple(D, shift, body * D, total, response, (2 * i + side) * D)
 
 
 @ti.func
@@ -189,7 +181,7 @@ def sum_shift(model: ti.template(), x: ti.template()):
         total = 0.0
         for phase in range(PHASES):
             total += impulse_time(phase, x.fraction[body], model.dt, is_met, tau) * x.impulse[phase * N + i]
-        add_shift(i, block, total, model, x.shift, x.record)
+        add_shift(i, block, total, model, x.shift, x.response)
 
 
 @ti.func

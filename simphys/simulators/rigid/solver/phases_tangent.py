@@ -9,11 +9,10 @@ from .phases import (
     count_phases,
     end_whole_step,
     impulse_time,
-    row_velocity,
     time_of_row,
     timing_body,
 )
-from .records import entry, jvp_prepare, prepare, row_at, slot, sort_contacts
+from .records import entry, jvp_prepare, prepare, row_at, row_velocity, sort_contacts, velocities_of
 from .sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, PHASES, WHOLE_STEP, mark_held
 from .sweeps_tangent import jvp_sweep
 
@@ -34,8 +33,8 @@ def jvp_sum_shift(model: ti.template(), x: ti.template(), dx: ti.template()):
                     dt = dx.time[block - model.joint_rows]
             total += t * x.impulse[phase * N + i]
             dtotal += dt * x.impulse[phase * N + i] + t * dx.impulse[phase * N + i]
-        add_shift(i, block, dtotal, model, dx.shift, x.record)
-        add_shift(i, block, total, model, dx.shift, dx.record)
+        add_shift(i, block, dtotal, model, dx.shift, x.response)
+        add_shift(i, block, total, model, dx.shift, dx.response)
 
 
 @ti.func
@@ -55,22 +54,20 @@ def jvp_begin_phase(phase, model: ti.template(), x: ti.template(), dx: ti.templa
 @ti.func
 def jvp_aim_at_impact(model: ti.template(), x: ti.template(), dx: ti.template()):
     """Set the targets of contacts with an impact, and their tangents."""
-    dim, L = ti.static(model.dim, x.record.width)
-    n, NJ, N = model.bodies, model.joint_rows, model.joint_rows + model.contacts * dim
+    dim = ti.static(model.dim)
+    NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
     for k in range(entry(x.order, 1) * dim, entry(x.order, 0) * dim):
         i, block = row_at(NJ + k, model, x.order)
-        a, b, c, p = model.row_bodies[2 * block], slot(model.row_bodies[2 * block + 1], n), block - NJ, i * L
-        body = timing_body(block, model.row_bodies, x.first)
+        c, body = block - NJ, timing_body(block, model.row_bodies, x.first)
+        va, vb = velocities_of(block, model)
         d = x.time[c] / model.dt + 0.5 - x.fraction[body]
         dd = dx.time[c] / model.dt - dx.fraction[body]
-        gain = row_velocity(x.record, p, x.delta_v, a, b)
-        dgain = row_velocity(dx.record, p, x.delta_v, a, b)
-        dgain += row_velocity(x.record, p, dx.delta_v, a, b)
+        gain = row_velocity(i, x.jacobian, x.delta_v, va, vb)
+        dgain = row_velocity(i, dx.jacobian, x.delta_v, va, vb) + row_velocity(i, x.jacobian, dx.delta_v, va, vb)
         lag, dlag, rebound, drebound = d * gain, dd * gain + d * dgain, 0.0, 0.0
         if k % dim == 0:
-            u = row_velocity(x.record, p, x.speed, a, b) + lag
-            du = row_velocity(dx.record, p, x.speed, a, b) + dlag
-            du += row_velocity(x.record, p, dx.speed, a, b)
+            u = row_velocity(i, x.jacobian, x.speed, va, vb) + lag
+            du = row_velocity(i, dx.jacobian, x.speed, va, vb) + row_velocity(i, x.jacobian, dx.speed, va, vb) + dlag
             if -x.bounce[c] * u > 0:
                 rebound = -x.bounce[c] * u
                 drebound = -dx.bounce[c] * u - x.bounce[c] * du
