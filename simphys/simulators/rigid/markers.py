@@ -1,6 +1,6 @@
 """Places r on rigid bodies, in the frame of the body: p = x + R (r - c), dp/dt = v + w x R (r - c).
 
-c is the centre of mass there, the origin unless it is a parameter (joints/arms.py).
+c is the centre of mass there, the origin unless it is a parameter (joints/joint_constraints.py).
 
 R turns by the angle in the plane. In space it follows from the quaternion (s, u), which interpolation between steps
 leaves a little shorter than 1:

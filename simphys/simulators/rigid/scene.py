@@ -27,8 +27,7 @@ from simphys.simulators.rigid.sections import (
     RodSection,
     SpringSection,
 )
-from simphys.simulators.rigid.shapes import Box, Capsule, Plane, Shape, Sphere
-from simphys.simulators.rigid.solids import fill_shapes
+from simphys.simulators.rigid.shapes import Box, Capsule, Plane, Shape, Sphere, fill_shapes
 
 Array = np.ndarray[Any, Any]
 

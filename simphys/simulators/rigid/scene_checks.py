@@ -16,7 +16,7 @@ from . import inertia_checks, target_checks
 from .contacts import overlap
 from .scene import are_started, find_frame, have_starts, plane_of, shapes_of, start_state
 from .sections import BodySection, ContactSection, ControllerSection, JointSection, PlaneSection, SpringSection
-from .solids import fill_shapes
+from .shapes import fill_shapes
 from .start_checks import Start
 
 ROUNDING = 1e-9

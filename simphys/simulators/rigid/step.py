@@ -16,8 +16,7 @@ from .contacts.compliant import CompliantContact, ContactWrench
 from .contacts.contact_rows import ContactRows
 from .contacts.distances import Contacts
 from .contacts.time_of_impact import TimeOfImpact
-from .joints.arms import Arms
-from .joints.joint_constraints import JointRows
+from .joints.joint_constraints import Arms, JointRows
 from .joints.motor import JointForce, JointWrench
 from .joints.spring_damper import SpringDamper, SpringWrench
 from .model import Params, RigidBodies, State

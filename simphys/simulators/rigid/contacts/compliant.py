@@ -35,7 +35,7 @@ from simphys.numerics.element import element
 from simphys.numerics.rotation import adj_cross, cross, moment
 from simphys.substep import collect, per_element
 
-from ..twist import angular, join, linear, thirds
+from ..rows import angular, join, linear, thirds
 
 
 @ti.func

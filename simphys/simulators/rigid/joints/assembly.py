@@ -1,8 +1,8 @@
 """Start of jointed bodies from the rotation or slide of each joint, and its rate: forward kinematics along a tree.
 
 The pose (x, q) and the twist (v, w) of a child c follow from those of its parent p, with the anchors r_p, r_c in their
-frames, counted from their centres of mass (arms.py), the axis k of the joint in the world, its start s and its rate s',
-positive where the child is body a:
+frames, counted from their centres of mass (arms, joint_constraints.py), the axis k of the joint in the world, its start
+s and its rate s', positive where the child is body a:
 
     revolute    q_c = q_p about k by s              w_c = w_p + s' k
                 x_c = r - R_c r_c,                  v_c = v_p + w_p x (r - x_p) + w_c x (x_c - r),     r = x_p + R_p r_p

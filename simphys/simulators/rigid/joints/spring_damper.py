@@ -19,7 +19,7 @@ from simphys.numerics.rotation import adj_cross, adj_turn, cross, matrix, moment
 from simphys.numerics.spring import adj_spring_force, spring_force
 from simphys.substep import collect, per_element
 
-from ..twist import angular, join, linear
+from ..rows import angular, join, linear
 
 
 @ti.func

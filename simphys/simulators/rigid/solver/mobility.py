@@ -24,8 +24,20 @@ from simphys.substep import Fields, Functions, routine
 from ..arrays import SETTING
 from ..contacts.islands import NONE
 from ..motion import inertia
-from ..rows import add, add_to_row, add_turn_of, half_of, orientation_of, put, read, row_of, turn_of
-from ..twist import angular, join, linear
+from ..rows import (
+    add,
+    add_to_row,
+    add_turn_of,
+    angular,
+    half_of,
+    join,
+    linear,
+    orientation_of,
+    put,
+    read,
+    row_of,
+    turn_of,
+)
 
 
 @ti.func

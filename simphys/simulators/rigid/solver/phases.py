@@ -42,8 +42,7 @@ the constant 0. A row of two bodies has the s of body a, or that of b if no impa
 from simphys.autograd.kernels.runtime import ti
 
 from ..contacts.islands import IMPACT, REST
-from ..rows import add_to_row, row_of
-from ..twist import join
+from ..rows import add_to_row, join, row_of
 from .records import add_multiple, entry, is_reached, prepare, row_at, row_velocity, sort_contacts, velocities_of
 from .sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, PHASES, WHOLE_STEP, mark_held, sweep
 

@@ -2,8 +2,7 @@
 
 from simphys.autograd.kernels.runtime import ti
 
-from ..rows import add_to_row, row_of
-from ..twist import angular, linear
+from ..rows import add_to_row, angular, linear, row_of
 from .phases import count_phases, has_own_target, impulse_time, time_of_row, timing_body
 from .records import (
     add_multiple,
