@@ -36,8 +36,6 @@ def list_shapes(model: RigidBodies) -> Mapping[str, Shape]:
         "x_impact": state["position"],
         "q_impact": state["orientation"],
         "fraction": (n,),
-        "contact_row": (model.dim * contacts, W),
-        "contact_target": (model.dim * contacts,),
         "row": (N, W),
         "target": (N,),
         "limit": (contacts,),

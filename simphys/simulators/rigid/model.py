@@ -183,6 +183,11 @@ class RigidBodies(Model):
         return self.dim + 2 * self.spins
 
     @property
+    def contact_width(self) -> int:
+        """Number of components of all rows of a contact."""
+        return self.dim * self.row_width
+
+    @property
     def arm_width(self) -> int:
         """Number of components of the arms of a joint."""
         return 2 * self.dim

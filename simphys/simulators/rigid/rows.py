@@ -17,7 +17,7 @@ candidates (pairs of features that may touch) with dim rows each, N = NJ + dim M
 | twist | [n, D] | velocity and angular velocity v*, w* after the forces, before the impulses | Kick |
 | joint_row | [NJ, W] | l, m_a, m_b of the joint rows | JointRows |
 | joint_target | [NJ] | required value of u [m/s], [rad/s]: -correction / h times the joint's error | the same |
-| contact_row, contact_target | [dim M, W], [dim M] | the same of contacts: normal, then friction | ContactRows |
+| contact_row, contact_target | [M, dim W], [M, dim] | the same of contacts: normal, then friction | ContactRows |
 | limit, bounce | [M], [M] | coefficients of friction and of restitution of the pair | the same |
 | jacobian | [N, 2 D] | J, coefficients of both bodies' velocities in the row: (l, m_a), (-l, -m_b) | Mobility |
 | response | [N, 2 D] | P, changes of both bodies' velocities by an impulse of 1; 0 if fixed | the same |

@@ -118,8 +118,8 @@ def list_rows(
     arms = find_arms(model, params) if model.joints else None
     if not model.contacts:
         return *JointRows.apply(model, gain, x, q, arms), zeros(0), zeros(0)
-    given = contact.active, contact.gap, contact.frame, params.friction, params.restitution
-    row, target, limit, bounce = ContactRows.apply(model, *given)
+    given = contact.gap, contact.frame, params.friction, params.restitution
+    row, target, limit, bounce = ContactRows.apply(model, contact.active, model.dt, model.rest_speed, *given)
     if model.joints:
         joint_row, _ = JointRows.apply(model, gain, contact.x_impact, contact.q_impact, arms)
         _, joint_target = JointRows.apply(model, gain, x, q, arms)
