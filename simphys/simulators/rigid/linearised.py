@@ -205,8 +205,6 @@ class LinearisedStart:
 
 def _unit_spins(inertia: Array) -> Array:
     """Return angular velocities in the frame of a body, as columns, whose energies are 1/2 each and add up."""
-    if len(inertia) < 6:
-        return np.diag(1 / np.sqrt(inertia))
     return np.asarray(np.linalg.inv(np.linalg.cholesky(as_matrix(inertia))).T)
 
 

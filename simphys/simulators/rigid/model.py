@@ -15,7 +15,7 @@ from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
 from simphys.simulator.arrays import locked
 
 from .checks import IMPULSE, check
-from .contacts.candidates import Candidates, find_candidates
+from .contacts.candidates import Candidates, find_candidates, list_pairs
 from .joints.joint import Ends, Joint, Spring, tabulate_ends
 from .joints.joint_tables import Table, tabulate_constraints, tabulate_free_rows
 from .markers import RigidMarkers
@@ -230,16 +230,8 @@ class RigidBodies(Model):
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Pairs (a, b) of bodies that may touch, a < b."""
-        never = {tuple(sorted(pair)) for pair in (*self.apart, *((joint.a, joint.b) for joint in self.joints))}
-        fixed = set(self.fixed)
-        return tuple(
-            [
-                (a, b)
-                for a in range(self.bodies)
-                for b in range(a + 1, self.bodies)
-                if (a, b) not in never and not {a, b} <= fixed
-            ]
-        )
+        jointed = [(joint.a, joint.b) for joint in self.joints]
+        return tuple(list_pairs(self.bodies, self.fixed, (*self.apart, *jointed)))
 
     @cached_property
     def candidates(self) -> Candidates:

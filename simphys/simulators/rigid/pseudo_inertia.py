@@ -88,8 +88,8 @@ def second_moments(inertia: Array) -> Array:
 
 
 def as_matrix(inertia: Array) -> Array:
-    """Return the matrices [..., 3, 3] of moments [..., 3] or full tensors [..., 6]."""
-    if inertia.shape[-1] == 3:
-        diagonal: Array = inertia[..., None] * np.eye(3)
+    """Return the matrices [..., S, S] of moments [..., S] or full tensors [..., 6]."""
+    if inertia.shape[-1] < 6:
+        diagonal: Array = inertia[..., None] * np.eye(inertia.shape[-1])
         return diagonal
     return inertia[..., np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])]

@@ -12,6 +12,7 @@ from simphys.autograd import tensor
 from simphys.nn import Controller
 from simphys.numerics.orientation import matrices
 from simphys.scenefile.section import Fields
+from simphys.simulator import Array
 from simphys.simulators.rigid.joints.assembly import JointStart, assemble
 from simphys.simulators.rigid.joints.joint import WORLD, Joint, Spring, tabulate_ends
 from simphys.simulators.rigid.markers import RigidMarkers
@@ -28,8 +29,6 @@ from simphys.simulators.rigid.sections import (
     SpringSection,
 )
 from simphys.simulators.rigid.shapes import Box, Capsule, Plane, Shape, Sphere, fill_shapes
-
-Array = np.ndarray[Any, Any]
 
 TRANSITION_RATE = 0.1
 """Transition rate of dry friction where none is given [rad/s] or [m/s]."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,8 @@ from simphys.scenefile.shared import check_index, check_length
 
 from . import inertia_checks, target_checks
 from .contacts import overlap
-from .scene import are_started, find_frame, have_starts, plane_of, shapes_of, start_state
+from .contacts.candidates import list_pairs
+from .scene import are_started, find_frame, fixed_bodies, have_starts, plane_of, shapes_of, start_state
 from .sections import BodySection, ContactSection, ControllerSection, JointSection, PlaneSection, SpringSection
 from .shapes import fill_shapes
 from .start_checks import Start
@@ -219,7 +219,6 @@ def _check_places(
         [overlap.place_core(shape, place, turn) for shape in shapes_of(body)]
         for body, (place, turn) in zip(bodies, map(find_frame, bodies), strict=True)
     ]
-    never = {frozenset(pair) for pair in contact.apart} | {frozenset((joint.a, joint.b)) for joint in joints}
     for body, own in enumerate(cores):
         for place, plane in enumerate(planes):
             depth = -overlap.gap_to_plane(own, plane_of(plane))
@@ -227,9 +226,8 @@ def _check_places(
                 constraint = "bodies start outside of planes"
                 found = f"body {body}, which is {depth:.3g} deep in plane {place}"
                 yield Problem(("bodies", body, "position"), constraint, Words(found), "Move it out.")
-    for a, b in combinations(range(len(bodies)), 2):
-        if frozenset((a, b)) in never or (bodies[a].fixed and bodies[b].fixed):
-            continue
+    apart = [*contact.apart, *[(joint.a, joint.b) for joint in joints]]
+    for a, b in list_pairs(len(bodies), fixed_bodies(bodies), apart):
         depth = -overlap.gap(cores[a], cores[b])
         if depth > ROUNDING * max(_size(cores[a]), _size(cores[b])):
             found = f"bodies {a} and {b}, which overlap by {depth:.3g}"

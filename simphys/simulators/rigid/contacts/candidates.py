@@ -12,19 +12,19 @@ to rest. Two parallel capsules, or a capsule in the corner of others, touch in o
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+
+from simphys.simulator import Array
 
 from ..joints.joint import WORLD
 from ..shapes import Box, Capsule, Plane, Shape, Sphere, core_of
 from . import feature
 from .feature import BOX, CORNER, EDGES, PLANE, ROUND
-
-Array = np.ndarray[Any, Any]
 
 
 class Feature(NamedTuple):
@@ -84,6 +84,13 @@ class Candidates:
     def kinds(self) -> frozenset[int]:
         """Kinds that occur."""
         return frozenset(self.kind.tolist())
+
+
+def list_pairs(bodies: int, fixed: Collection[int], apart: Iterable[Collection[int | None]]) -> list[tuple[int, int]]:
+    """List the pairs (a, b) of bodies that may touch, a < b: not both of them fixed, and none that is kept apart."""
+    never = {frozenset(pair) for pair in apart}
+    every = itertools.combinations(range(bodies), 2)
+    return [pair for pair in every if frozenset(pair) not in never and not {*pair} <= {*fixed}]
 
 
 def find_candidates(

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..shapes import Plane, Shape, core_of
+from simphys.simulator import Array
 
-Array = np.ndarray[Any, Any]
+from ..shapes import Plane, Shape, core_of
 
 
 class Placed(NamedTuple):

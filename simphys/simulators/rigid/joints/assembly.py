@@ -23,7 +23,7 @@ from simphys.autograd import Tensor, ops, tensor
 from simphys.simulator import Record
 from simphys.simulator.markers import Vector
 
-from ..markers import cross, turn
+from ..markers import cross, sweep, turn
 from .joint import PRISMATIC, REVOLUTE, WORLD, Joint
 
 
@@ -171,4 +171,4 @@ def _multiply(p: Vector, q: Vector) -> Vector:
 
 def _sweep(spin: Any, arm: Any) -> Tensor:
     """The velocity of the end of an arm that turns."""
-    return ops.stack([-(spin[0] * arm[1]), spin[0] * arm[0]] if len(arm) == 2 else cross([*spin], [*arm]))
+    return ops.stack(sweep([*spin], [*arm]))
