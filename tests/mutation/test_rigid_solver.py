@@ -84,5 +84,4 @@ SWEEPS = [
     make_sweep(phases_adjoint, ("adj_*",), check_solve()),
     make_sweep(sense, ("adj_*",), check_sense()),
 ]
-SWEEPS += [motion.tangents_of(sweep) for sweep in SWEEPS if sweep.module is not phases_adjoint]
 SWEEPS += [make_sweep(phases_tangent, ("jvp_*",), motion.check_tangents(check_solve()))]
