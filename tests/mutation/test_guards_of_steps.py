@@ -10,7 +10,7 @@ from simphys.autograd.kernels import generated
 from simphys.numerics import dependencies, element, in_python, names, outside, vanishing, writes
 from simphys.rollout.engine import memory, nested_engine, prologue, record
 from simphys.simulators.billiards import placement
-from simphys.simulators.rigid import value_checks
+from simphys.simulators.rigid import start_checks
 from simphys.substep import action, fit, function, lanes, launch, pattern, program, relation, scope, trace
 from simphys.substep.edges import Edges
 from simphys.substep.operation import Operation
@@ -360,17 +360,17 @@ STARTS = [
     ),
     Guard(
         "values that tear joints",
-        value_checks._torn,
-        "if not is_apart and angle <= ROUNDING:",
-        "if True:",
+        start_checks._find_torn,
+        "if is_apart or angle > ROUNDING:",
+        "if False:",
         of_values.test_values_that_tear_a_joint_are_reported,
         (of_values.SLIDE, {"orientation": of_values.at([0, 0], value=0.5)}, "turned by 0.5 rad"),
     ),
     Guard(
         "values that bodies do not take",
-        value_checks.problems,
-        "if started else []",
-        "if False else []",
+        start_checks.Start._check_values,
+        "if self.started:",
+        "if False:",
         of_values.test_values_that_bodies_on_started_joints_would_not_take_are_reported,
         ("position", "joint_start"),
     ),

@@ -18,7 +18,7 @@ from simphys.autograd.proof.mutation import ERRORS
 from simphys.simulators import rigid
 from simphys.simulators.rigid import Capsule, Plane, RigidBodies, Sphere
 from simphys.simulators.rigid.contacts import time_of_impact, time_of_impact_adjoint, time_of_impact_tangent
-from simphys.simulators.rigid.joints import arms, joint_constraints, joint_row, motor, spring_damper
+from simphys.simulators.rigid.joints import joint_constraints, joint_row, motor, spring_damper
 from simphys.simulators.rigid.motion import drift, inertia, kick, variational
 from simphys.simulators.rigid.solver import mobility, split_step
 from simphys.substep import function, launch
@@ -219,7 +219,7 @@ def check_springs(dim: int) -> Check:
 def check_arms(dim: int) -> Check:
     model = chain(dim)
     anchors = [leaf(3, dim, seed=seed) for seed in range(3)]
-    return make_check(arms, "Arms", model, *anchors)
+    return make_check(joint_constraints, "Arms", model, *anchors)
 
 
 make_sweep = functools.partial(Sweep, package=rigid, equivalent=EQUIVALENT, errors=(*ERRORS, TypeError, AttributeError))
@@ -239,9 +239,9 @@ SWEEPS = [
     sweep_substep(time_of_impact_adjoint, when_needed(check_time_of_impact)),
     sweep_substep(split_step, check_split_step(3)),
     sweep_substep(mobility, check_mobility(3)),
-    make_sweep(arms, ("adj_*",), check_all(check_arms(2), check_arms(3))),
+    make_sweep(joint_constraints, ("adj_measure_arms",), check_all(check_arms(2), check_arms(3))),
     make_sweep(joint_row, ("adj_*",), check_all(check_joint_rows(2), check_joint_rows(3))),
-    make_sweep(joint_constraints, ("adj_*",), check_joint_rows(3)),
+    make_sweep(joint_constraints, ("adj_joint_row",), check_joint_rows(3)),
     make_sweep(motor, ("adj_*",), check_motors()),
     make_sweep(spring_damper, ("adj_*",), check_all(check_springs(2), check_springs(3))),
 ]

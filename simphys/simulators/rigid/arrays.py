@@ -13,13 +13,13 @@ from simphys.substep import Setting, Static
 
 from .contacts.relative_motion import CLOSE
 from .model import RigidBodies
-from .solver.records import COUNTS, record_length
+from .solver.records import COUNTS, NUMBERS
 from .solver.sweeps import EDGE, PHASES
 
 
 def list_shapes(model: RigidBodies) -> Mapping[str, Shape]:
     """Return the shape of each array."""
-    n, spins, M, N = model.bodies, model.spins, model.candidates.count, model.rows
+    n, M, N = model.bodies, model.candidates.count, model.rows
     D, W, contacts = model.freedoms, model.row_width, model.contacts
     state = model.state_shapes()
     return {
@@ -36,21 +36,18 @@ def list_shapes(model: RigidBodies) -> Mapping[str, Shape]:
         "x_impact": state["position"],
         "q_impact": state["orientation"],
         "fraction": (n,),
-        "contact_row": (model.dim * contacts, W),
-        "contact_target": (model.dim * contacts,),
         "row": (N, W),
         "target": (N,),
         "limit": (contacts,),
         "bounce": (contacts,),
-        "inverse_mass": (n,),
-        "spin_change": (N, 2 * spins),
-        "moment": (N, 2 * spins),
+        "jacobian": (N, 2 * D),
+        "response": (N, 2 * D),
         "new": (n, D),
         "shift": (n, D),
         "impulse": (PHASES, N),
         "order": (M + COUNTS,),
         "held": (contacts,),
-        "record": (N, record_length(model.dim)),
+        "record": (N, NUMBERS),
         "speed": (n + 1, D),
         "trace": (PHASES * model.sweeps, N),
         "phase_target": (2, N),

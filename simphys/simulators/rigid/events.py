@@ -94,8 +94,8 @@ class _StepContacts:
         *,
         ends: bool,
     ) -> None:
-        assert solution.row is not None and solution.target is not None and solution.impulse is not None
-        assert solution.active is not None and solution.limit is not None and solution.time is not None
+        assert solution.target is not None and solution.limit is not None and solution.impulse is not None
+        assert solution.active is not None and solution.time is not None
         dim, NJ, M = model.dim, model.joint_rows, model.candidates.count
         self.pairs = _pairs(model)
         self.rest_speed, self.time, self.limit = model.rest_speed, solution.time.data, solution.limit.data

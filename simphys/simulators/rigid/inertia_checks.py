@@ -12,72 +12,65 @@ from simphys.scenefile.section import Key, Problem, Words
 from simphys.scenefile.unknown_entries import flat_entries, start_values, unknown_problems, value_problems, with_values
 from simphys.simulator import Array
 
-from .checks import ROUNDING
-from .pseudo_inertia import DIAGONAL, find_gyration, second_moments
-from .scene import GYRATION, are_named, mass_and_inertia
+from .pseudo_inertia import DIAGONAL, MATTER, are_matter, find_gyration
+from .scene import GYRATION, mass_and_inertia
 from .sections import BodySection
 
-MATTER = "no principal moment of matter exceeds the sum of the two others"
-"""Property that all inertias in space share."""
 
-
-def problems(bodies: Sequence[BodySection], named: Sequence[tuple[Key, Mapping[str, Any]]]) -> Iterator[Problem]:
-    """Yield the problems of inertias; `named`: keys of sections of unknowns and values, with what they hold."""
-    wrong = [problem for place, body in enumerate(bodies) for problem in _check_numbers(("bodies", place), body)]
-    by_roots = are_named((GYRATION,), *[each for _, each in named])
-    found = [mass_and_inertia(body) for body in bodies]
+def problems(bodies: Sequence[BodySection], named: Sequence[tuple[Key, Mapping[str, Any]]]) -> list[Problem]:
+    """List the problems of inertias; `named`: keys of sections of unknowns and values, with what they hold."""
+    wrong = [problem for place, body in enumerate(bodies) for problem in _check_body(("bodies", place), body)]
+    by_roots = any(each.parameter == GYRATION for _, section in named for each in section.values())
     if by_roots and not wrong:
-        wrong = list(_check_roots(found))
-    yield from wrong
+        wrong = list(_check_roots(bodies))
     if wrong:
-        return
-    shape = (len(bodies), 1 if len(bodies[0].position) == 2 else 6)
+        return wrong
+    (_, unknowns), *given = named
+    fields = _list_fields(bodies, by_roots=by_roots)
     if by_roots:
-        for label, unknown in named[0][1].items():
-            yield from _check_unknown(("unknowns", label), unknown, shape)
-    count = max(len(inertia) for _, inertia in found)
-    fields = {"inertia": np.array([np.pad(inertia, (0, count - len(inertia))) for _, inertia in found])}
-    if by_roots:
-        fields[GYRATION] = np.array([find_gyration(mass, inertia) for mass, inertia in found])
-    wrong = [
-        problem
-        for section, values in named[1:]
-        for label, value in values.items()
-        if value.parameter in fields
-        for problem in _check_value((*section, label), value, fields)
-    ]
-    yield from wrong
-    if not (wrong or by_roots):
-        for _, values in named[1:]:
-            given = {label: value for label, value in values.items() if value.parameter == "inertia"}
-            if not any(True for _ in value_problems(given, fields)):
-                yield from _check_sought(named[0][1], with_values(given, fields))
+        wrong = [p for label, each in unknowns.items() for p in _check_unknown(("unknowns", label), each, fields)]
+    values = [((*key, label), value) for key, section in given for label, value in section.items()]
+    wrong += [p for key, value in values if value.parameter in fields for p in _check_value(key, value, fields)]
+    if wrong or by_roots:
+        return wrong
+    for _, section in given:
+        own = {label: value for label, value in section.items() if value.parameter == "inertia"}
+        if not any(True for _ in value_problems(own, fields)):
+            wrong += _check_sought(unknowns, with_values(own, fields))
+    return wrong
 
 
-def _check_roots(found: Sequence[tuple[float, Array]]) -> Iterator[Problem]:
-    """Check that masses and inertias have roots."""
-    for place, (mass, inertia) in enumerate(found):
-        if find_gyration(mass, inertia) is None:
-            yield Problem(
-                key=("bodies", place, "inertia"),
-                constraint="where gyrations are sought, each moment is less than the sum of the two others",
-                found=inertia.tolist(),
-                remedy="Give moments of a body that is not flat.",
-            )
-
-
-def _check_numbers(key: Key, body: BodySection) -> Iterator[Problem]:
+def _check_body(key: Key, body: BodySection) -> Iterator[Problem]:
     """Check the numbers of an inertia in space."""
     given = body.inertia
     if not isinstance(given, list):
         return
     key = (*key, "inertia")
     if len(given) not in (3, 6):
-        yield Problem(key=key, constraint="has three moments, or six numbers", found=given, remedy="Give three or six.")
+        yield Problem(key, "has three moments, or six numbers", given, "Give three or six.")
     elif len(given) == 3 and min(given) <= 0:
-        yield Problem(key=key, constraint="moments of inertia are positive", found=given, remedy="Correct them.")
-    elif not _is_matter(np.array(given)):
-        yield Problem(key=key, constraint=MATTER, found=given, remedy="Correct xx, yy, zz, yz, xz and xy.")
+        yield Problem(key, "moments of inertia are positive", given, "Correct them.")
+    elif not are_matter(np.array(given)):
+        yield Problem(key, MATTER, given, "Correct xx, yy, zz, yz, xz and xy.")
+
+
+def _check_roots(bodies: Sequence[BodySection]) -> Iterator[Problem]:
+    """Check that inertias have roots."""
+    for place, (mass, inertia) in enumerate(map(mass_and_inertia, bodies)):
+        if find_gyration(mass, inertia) is None:
+            constraint = "where gyrations are sought, each moment is less than the sum of the two others"
+            remedy = "Give moments of a body that is not flat."
+            yield Problem(("bodies", place, "inertia"), constraint, inertia.tolist(), remedy)
+
+
+def _list_fields(bodies: Sequence[BodySection], *, by_roots: bool) -> dict[str, Array]:
+    """Return the inertias, and their roots where these are asked for, of bodies that have them."""
+    found = [mass_and_inertia(body) for body in bodies]
+    count = max(len(inertia) for _, inertia in found)
+    fields = {"inertia": np.array([np.pad(inertia, (0, count - len(inertia))) for _, inertia in found])}
+    if by_roots:
+        fields[GYRATION] = np.array([find_gyration(mass, inertia) for mass, inertia in found])
+    return fields
 
 
 def _check_value(key: Key, value: ValueSection, fields: Mapping[str, Array]) -> Iterator[Problem]:
@@ -95,10 +88,9 @@ def _check_value(key: Key, value: ValueSection, fields: Mapping[str, Array]) -> 
     elif given.shape[1] == 1:
         return  # other checks report moments that are not positive
     else:
-        wrong = given[[not _is_matter(each) for each in given]]
-        constraint, remedy = MATTER, "Correct them."
+        wrong, constraint, remedy = given[~are_matter(given)], MATTER, "Correct them."
     if wrong.size:
-        yield Problem(key=(*key, "value"), constraint=constraint, found=wrong[0].tolist(), remedy=remedy)
+        yield Problem((*key, "value"), constraint, wrong[0].tolist(), remedy)
 
 
 def _check_sought(unknowns: Mapping[str, UnknownSection], fields: Mapping[str, Array]) -> Iterator[Problem]:
@@ -120,39 +112,28 @@ def _check_sought(unknowns: Mapping[str, UnknownSection], fields: Mapping[str, A
         if (lower[body, :3] > np.roll(most, 1) + np.roll(most, -1)).any():
             between = Words(f"moments from {lower[body].tolist()} to {upper[body].tolist()}")
             yield Problem(("unknowns", label, "bounds"), MATTER, between, "Widen them.")
-        elif not _is_matter(start[body]):
+        elif not are_matter(start[body]):
             yield Problem(("unknowns", label, "start"), MATTER, start[body].tolist(), "Start from those of a body.")
-
-
-def _is_matter(inertia: Array) -> bool:
-    """Tell if moments [3] or a full tensor [6] may be those of matter, within rounding."""
-    return bool(np.linalg.eigvalsh(second_moments(inertia))[0] >= -ROUNDING * inertia[:3].sum())
 
 
 def _given_twice(key: Key) -> Problem:
     """Report an inertia that would come from two sides."""
-    return Problem(
-        key=(*key, "parameter"),
-        constraint="inertia follows from the gyration, which is unknown or has a value",
-        found=Words("both"),
-        remedy=f"Name {GYRATION} alone.",
-    )
+    constraint = "inertia follows from the gyration, which is unknown or has a value"
+    return Problem((*key, "parameter"), constraint, Words("both"), f"Name {GYRATION} alone.")
 
 
-def _check_unknown(key: Key, unknown: Any, shape: tuple[int, int]) -> Iterator[Problem]:
+def _check_unknown(key: Key, unknown: UnknownSection, fields: Mapping[str, Array]) -> Iterator[Problem]:
     """Check that roots stay positive, and that nothing else gives the inertia."""
     if unknown.parameter == "inertia":
         yield _given_twice(key)
     if unknown.parameter != GYRATION:
         return
+    count = fields[GYRATION].shape[1]
     try:
-        numbers = flat_entries(unknown, shape) % shape[1]
+        numbers = flat_entries(unknown, fields[GYRATION].shape) % count
     except (IndexError, TypeError):
         return  # other checks report entries that do not exist
-    if (numbers < DIAGONAL[shape[1]]).any() and unknown.transform != "log" and not unknown.bounds[0] > 0:
-        yield Problem(
-            key=(*key, "transform"),
-            constraint="roots on the diagonal stay positive",
-            found=Words(f"{unknown.transform}, from {unknown.bounds[0]}"),
-            remedy='Set transform = "log"; seek the others by an unknown of their own.',
-        )
+    if (numbers < DIAGONAL[count]).any() and unknown.transform != "log" and not unknown.bounds[0] > 0:
+        found = Words(f"{unknown.transform}, from {unknown.bounds[0]}")
+        remedy = 'Set transform = "log"; seek the others by an unknown of their own.'
+        yield Problem((*key, "transform"), "roots on the diagonal stay positive", found, remedy)

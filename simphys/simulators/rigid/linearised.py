@@ -149,7 +149,7 @@ class LinearisedStart:
     def _springs(self) -> Iterator[Term]:
         params, dim = self.params, self.model.dim
         turns = np.eye(dim + self.model.spins)[dim:]
-        ends = self.model.springs_table[2:4]
+        ends = self.model.spring_ends[2:4]
         if self.model.free_anchors:
             ends = params["spring_anchor_a"], params["spring_anchor_b"]
         for index, spring in enumerate(self.model.springs):
@@ -205,8 +205,6 @@ class LinearisedStart:
 
 def _unit_spins(inertia: Array) -> Array:
     """Return angular velocities in the frame of a body, as columns, whose energies are 1/2 each and add up."""
-    if len(inertia) < 6:
-        return np.diag(1 / np.sqrt(inertia))
     return np.asarray(np.linalg.inv(np.linalg.cholesky(as_matrix(inertia))).T)
 
 
@@ -214,7 +212,7 @@ def find_arms(model: RigidBodies, params: Arrays, centres: Array) -> Array:
     """Return where each joint lies from the centres of mass of its bodies, [J, 2 dim]; `centres`: the world's last."""
     ends = model.joint_ends
     if not model.free_anchors:
-        return ends.anchors
+        return ends.arms
     anchors = params["joint_anchor_a"] - centres[ends.a], params["joint_anchor_b"] - centres[ends.b]
     return np.hstack(anchors)
 

@@ -1,6 +1,6 @@
 """Places r on rigid bodies, in the frame of the body: p = x + R (r - c), dp/dt = v + w x R (r - c).
 
-c is the centre of mass there, the origin unless it is a parameter (joints/arms.py).
+c is the centre of mass there, the origin unless it is a parameter (joints/joint_constraints.py).
 
 R turns by the angle in the plane. In space it follows from the quaternion (s, u), which interpolation between steps
 leaves a little shorter than 1:
@@ -64,8 +64,7 @@ class RigidMarkers(Energetic, Markers):
             return list(state["velocity"])
         arm = turn(list(state["orientation"]), self._from_centre(params, node, place))
         spin = list(state["angular_velocity"])
-        swept = [-(spin[0] * arm[1]), spin[0] * arm[0]] if self.dim == 2 else cross(spin, arm)
-        return [centre + part for centre, part in zip(state["velocity"], swept, strict=True)]
+        return [centre + part for centre, part in zip(state["velocity"], sweep(spin, arm), strict=True)]
 
     @property
     def energies(self) -> tuple[str, ...]:
@@ -143,6 +142,11 @@ def turn(orientation: Vector, vector: Vector) -> Vector:
         (own * each + along * axis + 2.0 * (s * part)) / size
         for each, axis, part in zip(vector, u, turned, strict=True)
     ]
+
+
+def sweep(spin: Vector, arm: Vector) -> Vector:
+    """Return the velocity of the end of an arm that turns."""
+    return [-(spin[0] * arm[1]), spin[0] * arm[0]] if len(arm) == 2 else cross(spin, arm)
 
 
 def cross(a: Vector, b: Vector) -> Vector:

@@ -15,8 +15,8 @@ from simphys.simulator.arrays import locked
 from simphys.simulator.declare import make_empty
 
 from .checks import IMPULSE, check
-from .contacts.candidates import Candidates, find_candidates
-from .joints.joint import Joint, JointEnds, Spring, SpringTable, tabulate_ends, tabulate_springs
+from .contacts.candidates import Candidates, find_candidates, list_pairs
+from .joints.joint import Ends, Joint, Spring, tabulate_ends
 from .joints.joint_tables import Table, tabulate_constraints, tabulate_free_rows
 from .markers import RigidMarkers
 from .shapes import Plane
@@ -185,6 +185,11 @@ class RigidBodies(Model):
         return self.dim + 2 * self.spins
 
     @property
+    def contact_width(self) -> int:
+        """Number of components of all rows of a contact."""
+        return self.dim * self.row_width
+
+    @property
     def arm_width(self) -> int:
         """Number of components of the arms of a joint."""
         return 2 * self.dim
@@ -210,14 +215,14 @@ class RigidBodies(Model):
         return tabulate_free_rows(self.joints, self.dim)
 
     @cached_property
-    def joint_ends(self) -> JointEnds:
+    def joint_ends(self) -> Ends:
         """Bodies and anchors of the joints as arrays."""
         return tabulate_ends(self.joints, self.dim)
 
     @cached_property
-    def springs_table(self) -> SpringTable:
-        """Springs as arrays."""
-        return tabulate_springs(self.springs, self.dim)
+    def spring_ends(self) -> Ends:
+        """Bodies and anchors of the springs as arrays."""
+        return tabulate_ends(self.springs, self.dim)
 
     @cached_property
     def joint_rows(self) -> int:
@@ -227,16 +232,8 @@ class RigidBodies(Model):
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Pairs (a, b) of bodies that may touch, a < b."""
-        never = {tuple(sorted(pair)) for pair in (*self.apart, *((joint.a, joint.b) for joint in self.joints))}
-        fixed = set(self.fixed)
-        return tuple(
-            [
-                (a, b)
-                for a in range(self.bodies)
-                for b in range(a + 1, self.bodies)
-                if (a, b) not in never and not {a, b} <= fixed
-            ]
-        )
+        jointed = [(joint.a, joint.b) for joint in self.joints]
+        return tuple(list_pairs(self.bodies, self.fixed, (*self.apart, *jointed)))
 
     @cached_property
     def candidates(self) -> Candidates:

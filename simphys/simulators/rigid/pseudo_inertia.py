@@ -28,6 +28,10 @@ from .joints.assembly import JointStart
 
 DIAGONAL = {1: 1, 6: 3}
 """Count of numbers of a gyration that must be positive, by the count of all of them."""
+MATTER = "no principal moment of matter exceeds the sum of the two others"
+"""Property that all inertias in space share."""
+ROUNDING = 1e-9
+"""Relative tolerance of inertias of flat bodies."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,14 @@ def find_gyration(mass: float, inertia: Array) -> Array | None:
     return np.array([A[0, 0], A[1, 1], A[2, 2], A[0, 1], A[0, 2], A[1, 2]])
 
 
+def are_matter(inertia: Array) -> Array:
+    """Tell which moments [..., 3] or full tensors [..., 6], all of them finite, may be those of matter, [...]."""
+    moments = second_moments(inertia)
+    least = np.linalg.eigvalsh(moments)[..., 0]
+    found: Array = least >= -ROUNDING * np.trace(moments, axis1=-2, axis2=-1)
+    return found
+
+
 def second_moments(inertia: Array) -> Array:
     """Return S [..., 3, 3] of moments [..., 3] or full tensors [..., 6]."""
     J = as_matrix(inertia)
@@ -76,8 +88,8 @@ def second_moments(inertia: Array) -> Array:
 
 
 def as_matrix(inertia: Array) -> Array:
-    """Return the matrices [..., 3, 3] of moments [..., 3] or full tensors [..., 6]."""
-    if inertia.shape[-1] == 3:
-        diagonal: Array = inertia[..., None] * np.eye(3)
+    """Return the matrices [..., S, S] of moments [..., S] or full tensors [..., 6]."""
+    if inertia.shape[-1] < 6:
+        diagonal: Array = inertia[..., None] * np.eye(inertia.shape[-1])
         return diagonal
     return inertia[..., np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])]

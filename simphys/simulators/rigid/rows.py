@@ -17,11 +17,10 @@ candidates (pairs of features that may touch) with dim rows each, N = NJ + dim M
 | twist | [n, D] | velocity and angular velocity v*, w* after the forces, before the impulses | Kick |
 | joint_row | [NJ, W] | l, m_a, m_b of the joint rows | JointRows |
 | joint_target | [NJ] | required value of u [m/s], [rad/s]: -correction / h times the joint's error | the same |
-| contact_row, contact_target | [dim M, W], [dim M] | the same of contacts: normal, then friction | ContactRows |
+| contact_row, contact_target | [M, dim W], [M, dim] | the same of contacts: normal, then friction | ContactRows |
 | limit, bounce | [M], [M] | coefficients of friction and of restitution of the pair | the same |
-| inverse_mass | [n] | 1 / mass; 0 for a fixed body [1/kg] | Mobility |
-| spin_change | [N, 2 S] | change of the spins of both bodies by an impulse of 1, A^-1 m; 0 if fixed | the same |
-| moment | [N, 2 S] | coefficients of the spins in the row: m_a, m_b | the same |
+| jacobian | [N, 2 D] | J, coefficients of both bodies' velocities in the row: (l, m_a), (-l, -m_b) | Mobility |
+| response | [N, 2 D] | P, changes of both bodies' velocities by an impulse of 1; 0 if fixed | the same |
 | impulse | [PHASES, N] | lambda of each row, in each phase of the step | Solve, by phases.py |
 | new, shift | [n, D] | v', w'; correction of the pose, sum of t dv, t dw over all impulses at times t | the same |
 | state | | x' = x + h v' - shift, q' = advance(q, h w' - turn shift) | Drift; FreeDrift before the forces |
@@ -37,6 +36,8 @@ joints come first, in order, then those of the candidates, in order.
 Body WORLD = -1 is at rest at the origin: its position, spin and velocity read as 0, its orientation as the identity.
 
 Functions of routines take their arrays `x`, `adj_x` and `dx`, and the constants of `model`, by the names in arrays.py.
+Twists and wrenches [D] have a linear part of `dim` components, and an angular one of 1 or 3. Rows [W] have a linear
+part and two angular ones, arms [2 dim] two halves, frames [3 dim] three thirds.
 Derivatives by an orientation are often those by a small rotation in the world frame, adj_theta (see
 numerics/rotation.py), which `add_turn_of` converts.
 """
@@ -123,3 +124,46 @@ def put_frame(a: ti.template(), c, n, r_a, r_b):
     put(a, at, n)
     put(a, at + n.n, r_a)
     put(a, at + 2 * n.n, r_b)
+
+
+@ti.func
+def part(s, begin: ti.template(), n: ti.template()):
+    return ti.Vector([s[begin + c] for c in ti.static(range(n))])
+
+
+@ti.func
+def join(a, b):
+    both = ti.Vector.zero(float, a.n + b.n)
+    for c in ti.static(range(a.n)):
+        both[c] = a[c]
+    for c in ti.static(range(b.n)):
+        both[a.n + c] = b[c]
+    return both
+
+
+@ti.func
+def linear(s):
+    return part(s, 0, s.n // 3 + 1)
+
+
+@ti.func
+def angular(s):
+    return part(s, s.n // 3 + 1, s.n - s.n // 3 - 1)
+
+
+@ti.func
+def halves(s):
+    return part(s, 0, s.n // 2), part(s, s.n // 2, s.n // 2)
+
+
+@ti.func
+def thirds(s):
+    return part(s, 0, s.n // 3), part(s, s.n // 3, s.n // 3), part(s, s.n - s.n // 3, s.n // 3)
+
+
+@ti.func
+def split_row(row):
+    """Return l, m_a and m_b."""
+    spins = ti.static(1 if row.n == 4 else 3)
+    dim = ti.static(row.n - 2 * spins)
+    return part(row, 0, dim), part(row, dim, spins), part(row, dim + spins, spins)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from simphys.autograd import tensor
 from simphys.nn import Controller
 from simphys.numerics.orientation import matrices
 from simphys.scenefile.section import Fields
+from simphys.simulator import Array
 from simphys.simulators.rigid.joints.assembly import JointStart, assemble
-from simphys.simulators.rigid.joints.joint import WORLD, Joint, Spring, tabulate_springs
+from simphys.simulators.rigid.joints.joint import WORLD, Joint, Spring, tabulate_ends
 from simphys.simulators.rigid.markers import RigidMarkers
 from simphys.simulators.rigid.model import RigidBodies, State
 from simphys.simulators.rigid.pseudo_inertia import find_gyration
@@ -27,10 +28,7 @@ from simphys.simulators.rigid.sections import (
     RodSection,
     SpringSection,
 )
-from simphys.simulators.rigid.shapes import Box, Capsule, Plane, Shape, Sphere
-from simphys.simulators.rigid.solids import fill_shapes
-
-Array = np.ndarray[Any, Any]
+from simphys.simulators.rigid.shapes import Box, Capsule, Plane, Shape, Sphere, fill_shapes
 
 TRANSITION_RATE = 0.1
 """Transition rate of dry friction where none is given [rad/s] or [m/s]."""
@@ -54,7 +52,7 @@ def build_model(config: Any) -> RigidBodies:
         shapes=tuple([tuple(shapes_of(body)) for body in bodies]),
         planes=tuple([plane_of(each) for each in config.planes]),
         joints=build_joints(config.joints, bodies),
-        springs=tuple([_spring(each, bodies) for each in config.springs]),
+        springs=build_springs(config.springs, bodies),
         fixed=fixed_bodies(bodies),
         apart=tuple([(pair[0], pair[1]) for pair in config.contact.apart]),
         law=chosen.law,
@@ -77,24 +75,14 @@ def _has_friction(config: Any) -> bool:
 
 def _has_anchors(config: Any) -> bool:
     """Tell if a centre of mass is given, or anchors or centres of mass are unknown or have values."""
-    names = (*ANCHOR_NAMES, *SPRING_ANCHOR_NAMES)
-    return any(body.centre is not None for body in config.bodies) or are_named(names, *named_sections(config))
+    named = not config.named_parameters.isdisjoint((*ANCHOR_NAMES, *SPRING_ANCHOR_NAMES))
+    return named or any(body.centre is not None for body in config.bodies)
 
 
 def _has_tensors(config: Any) -> bool:
     """Tell if inertias are full tensors: in space, if one is given or their roots are unknown or have values."""
     given = any(isinstance(body.inertia, list) and len(body.inertia) == 6 for body in config.bodies)
-    return given or (len(config.bodies[0].position) == 3 and are_named((GYRATION,), *named_sections(config)))
-
-
-def named_sections(config: Any) -> list[Mapping[str, Any]]:
-    """List all unknowns and values of a scene."""
-    return [config.unknowns, config.values, *[each.values for each in config.experiments]]
-
-
-def are_named(names: Sequence[str], *sections: Mapping[str, Any]) -> bool:
-    """Return True if an unknown or a value of these sections has one of the names."""
-    return any(each.parameter in names for section in sections for each in section.values())
+    return given or (len(config.bodies[0].position) == 3 and GYRATION in config.named_parameters)
 
 
 def build_fields(config: Any) -> Fields:
@@ -126,14 +114,15 @@ def build_fields(config: Any) -> Fields:
         rates = [joint.transition_rate or TRANSITION_RATE for joint in joints]
         params["joint_transition_rate"] = np.array(rates, float)
     if _has_anchors(config):
-        params |= find_anchors(joints, bodies) | find_spring_anchors(springs, bodies)
+        params |= find_anchors("joint", build_joints(joints, bodies), bodies)
+        params |= find_anchors("spring", build_springs(springs, bodies), bodies)
     channels = len(motors)
     if controller is not None and motors:
         senses = n * (dim * (dim + 1) + spins) + dim
         network = _controller(controller, waves).network(senses=senses, outputs=channels)
         params |= network.initial_arrays(controller.seed)
         channels = waves
-    started = have_starts(joints, *named_sections(config))
+    started = have_starts(joints, config.named_parameters)
     return Fields(
         params=params,
         state=start_state(bodies, joints),
@@ -146,7 +135,7 @@ def build_fields(config: Any) -> Fields:
 
 def _gyrations(config: Any, masses: Sequence[tuple[float, Array]]) -> dict[str, Array]:
     """Return the roots of all inertias where one of them is unknown or has a value."""
-    if not are_named((GYRATION,), *named_sections(config)):
+    if GYRATION not in config.named_parameters:
         return {}
     found = [find_gyration(mass, inertia) for mass, inertia in masses]
     assert all(each is not None for each in found), "checked on loading the scene"
@@ -158,13 +147,13 @@ def are_started(joints: Sequence[JointSection]) -> bool:
     return any((joint.start, joint.rate) != (None, None) for joint in joints)
 
 
-def have_starts(joints: Sequence[JointSection], *sections: Mapping[str, Any]) -> bool:
-    """Return True if joints start somewhere: by themselves, or by an unknown or a value of these sections.
+def have_starts(joints: Sequence[JointSection], named: Set[str]) -> bool:
+    """Return True if joints start somewhere: by themselves, or by an unknown or a value among those that are `named`.
 
     Bodies that joints connect also follow unknown anchors and centres of mass.
     """
-    moved = bool(joints) and are_named(ANCHOR_NAMES, *sections)
-    return moved or are_named(START_NAMES, *sections) or are_started(joints)
+    moved = bool(joints) and not named.isdisjoint(ANCHOR_NAMES)
+    return moved or not named.isdisjoint(START_NAMES) or are_started(joints)
 
 
 def start_joints(joints: Sequence[JointSection]) -> dict[str, Array]:
@@ -187,9 +176,14 @@ def start_state(bodies: Sequence[BodySection], joints: Sequence[JointSection]) -
     }
     if not are_started(joints):
         return given
-    state = State(**{name: tensor(values, dtype=np.float64) for name, values in given.items()})
-    start = JointStart(**{name: tensor(values, dtype=np.float64) for name, values in start_joints(joints).items()})
-    return assemble(build_joints(joints, bodies), fixed_bodies(bodies), state, start).arrays()
+    return follow_joints(build_joints(joints, bodies), fixed_bodies(bodies), given | start_joints(joints))
+
+
+def follow_joints(joints: Sequence[Joint], fixed: Sequence[int], given: Mapping[str, Array]) -> dict[str, Array]:
+    """Return poses and velocities of bodies that have followed their joints, given those before and the joints' own."""
+    values = {name: tensor(each, dtype=np.float64) for name, each in given.items()}
+    state = State(**{name: values[name] for name in State.names()})
+    return assemble(joints, fixed, state, JointStart(*[values[name] for name in START_NAMES])).arrays()
 
 
 def build_joints(joints: Sequence[JointSection], bodies: Sequence[BodySection]) -> tuple[Joint, ...]:
@@ -197,26 +191,23 @@ def build_joints(joints: Sequence[JointSection], bodies: Sequence[BodySection]) 
     return tuple([_joint(each, bodies) for each in joints])
 
 
-def find_anchors(joints: Sequence[JointSection], bodies: Sequence[BodySection]) -> dict[str, Array]:
-    """Return anchors of joints and centres of mass in the frames of their bodies."""
+def build_springs(springs: Sequence[SpringSection], bodies: Sequence[BodySection]) -> tuple[Spring, ...]:
+    """Return the spring-dampers in the form of the model."""
+    return tuple([_spring(each, bodies) for each in springs])
+
+
+def find_anchors(name: str, links: Sequence[Joint | Spring], bodies: Sequence[BodySection]) -> dict[str, Array]:
+    """Return anchors of joints or springs, which is the `name`, and centres of mass in the frames of their bodies."""
     dim = len(bodies[0].position)
     centres = np.array([centre_of(body) for body in bodies] + [[0.0] * dim])  # the last one is the world's
-    made = build_joints(joints, bodies)
-    anchors = np.array([(joint.anchor_a, joint.anchor_b) for joint in made], float).reshape(-1, 2, dim)
-    shift = centres[np.array([(joint.a, joint.b) for joint in made], int).reshape(-1, 2)]
-    found = np.moveaxis(anchors + shift, 1, 0)
-    return {"joint_anchor_a": found[0], "joint_anchor_b": found[1], "centre_of_mass": centres[:-1]}
+    ends = tabulate_ends(links, dim)
+    own, its = ends.anchor_a + centres[ends.a], ends.anchor_b + centres[ends.b]
+    return {f"{name}_anchor_a": own, f"{name}_anchor_b": its, "centre_of_mass": centres[:-1]}
 
 
-def find_spring_anchors(springs: Sequence[SpringSection], bodies: Sequence[BodySection]) -> dict[str, Array]:
-    """Return anchors of springs in the frames of their bodies."""
-    table = tabulate_springs([_spring(each, bodies) for each in springs], len(bodies[0].position))
-    return {"spring_anchor_a": table.anchor_a, "spring_anchor_b": table.anchor_b}
-
-
-def centre_of(body: BodySection | None) -> list[float]:
+def centre_of(body: BodySection) -> list[float]:
     """Return the centre of mass in the frame of a body."""
-    return [0.0] * 3 if body is None else body.centre or [0.0] * len(body.position)
+    return body.centre or [0.0] * len(body.position)
 
 
 def fixed_bodies(bodies: Sequence[BodySection]) -> tuple[int, ...]:
@@ -299,11 +290,8 @@ def _joint(section: JointSection, bodies: Sequence[BodySection]) -> Joint:
 
 
 def _spring(section: SpringSection, bodies: Sequence[BodySection]) -> Spring:
-    b = None if section.b is None else bodies[section.b]
-    ends = [
-        tuple([x + c for x, c in zip(_to_frame(anchor, body), centre_of(body), strict=False)])
-        for anchor, body in ((section.anchor_a, bodies[section.a]), (section.anchor_b, b))
-    ]
+    a, b = bodies[section.a], None if section.b is None else bodies[section.b]
+    ends = _to_frame(section.anchor_a, a), _to_frame(section.anchor_b, b)
     return Spring(section.a, WORLD if section.b is None else section.b, *ends)
 
 

@@ -16,8 +16,7 @@ from .contacts.compliant import CompliantContact, ContactWrench
 from .contacts.contact_rows import ContactRows
 from .contacts.distances import Contacts
 from .contacts.time_of_impact import TimeOfImpact
-from .joints.arms import Arms
-from .joints.joint_constraints import JointRows
+from .joints.joint_constraints import Arms, JointRows
 from .joints.motor import JointForce, JointWrench
 from .joints.spring_damper import SpringDamper, SpringWrench
 from .model import Params, RigidBodies, State
@@ -45,8 +44,6 @@ class StepSolution(NamedTuple):
     """Velocities after forces and before impulses, [n, D]."""
     contacts: tuple[Tensor, Tensor] | None = None
     """Gap and frame of contacts (time_of_impact.py); under the compliant law those at the start of the step."""
-    row: Tensor | None = None
-    """Rows of the joints, then of the contacts, N of them."""
     target: Tensor | None = None
     limit: Tensor | None = None
     time: Tensor | None = None
@@ -90,12 +87,11 @@ def solve_step(model: RigidBodies, params: Params, state: State, control: Tensor
     contact = find_contacts(model, params, x, q, twist)
     row, target, limit, bounce = list_rows(model, params, x, q, contact)
     poses = contact.active, row, q, contact.q_impact, contact.attitude
-    rows = (row, target, limit, bounce, *Mobility.apply(model, *poses, params.mass, params.inertia))
-    new, shift, impulse = Solve.apply(
-        model, contact.active, contact.first, *rows, contact.time, contact.fraction, twist, v, w
-    )
+    jacobian, response = Mobility.apply(model, *poses, params.mass, params.inertia)
+    rows = contact.active, contact.first, jacobian, response, target, limit, bounce
+    new, shift, impulse = Solve.apply(model, *rows, contact.time, contact.fraction, twist, v, w)
     distances = contacts or (contact.gap, contact.frame)
-    return StepSolution(state, new, shift, twist, distances, row, target, limit, contact.time, contact.active, impulse)
+    return StepSolution(state, new, shift, twist, distances, target, limit, contact.time, contact.active, impulse)
 
 
 def compute_stage(model: RigidBodies, params: Params, state: State) -> State:
@@ -122,8 +118,8 @@ def list_rows(
     arms = find_arms(model, params) if model.joints else None
     if not model.contacts:
         return *JointRows.apply(model, gain, x, q, arms), zeros(0), zeros(0)
-    given = contact.active, contact.gap, contact.frame, params.friction, params.restitution
-    row, target, limit, bounce = ContactRows.apply(model, *given)
+    given = contact.gap, contact.frame, params.friction, params.restitution
+    row, target, limit, bounce = ContactRows.apply(model, contact.active, model.dt, model.rest_speed, *given)
     if model.joints:
         joint_row, _ = JointRows.apply(model, gain, contact.x_impact, contact.q_impact, arms)
         _, joint_target = JointRows.apply(model, gain, x, q, arms)
@@ -165,7 +161,7 @@ def sum_forces(
 def find_arms(model: RigidBodies, params: Params) -> Tensor:
     """Return where each joint lies from the centres of mass of its bodies, [J, 2 dim]."""
     if not model.free_anchors:
-        return tensor(model.joint_ends.anchors.astype(runtime.real_dtype()))
+        return tensor(model.joint_ends.arms.astype(runtime.real_dtype()))
     arms: Tensor = Arms.apply(model, params.joint_anchor_a, params.joint_anchor_b, params.centre_of_mass)
     return arms
 
@@ -175,7 +171,7 @@ def hold_springs(model: RigidBodies, params: Params) -> tuple[Tensor, Tensor, Te
     the bodies."""
     if model.free_anchors:
         return params.spring_anchor_a, params.spring_anchor_b, params.centre_of_mass
-    ends = [tensor(each.astype(runtime.real_dtype())) for each in model.springs_table[2:4]]
+    ends = [tensor(each.astype(runtime.real_dtype())) for each in model.spring_ends[2:4]]
     return ends[0], ends[1], zeros(model.bodies, model.dim)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from simphys.scenefile.section import Key, Problem, rows_of
 from simphys.simulators.rigid.scene import centre_of, orientation, plane_of, shapes_of
 from simphys.simulators.rigid.sections import BodySection, PlaneSection
-from simphys.simulators.rigid.shapes import Box, Plane
+from simphys.simulators.rigid.shapes import Plane, core_of
 
 AT_END = ("final_state", "final_mean")
 ROUNDING = 1e-9
@@ -48,12 +48,12 @@ def inner_radius(body: BodySection) -> float:
     """Return the radius of the largest sphere about the centre of mass within one of its shapes [m], or 0."""
     found = [0.0]
     for shape in shapes_of(body):
-        offset = (np.zeros(len(body.position)) if shape.offset is None else np.array(shape.offset)) - centre_of(body)
-        if isinstance(shape, Box):
-            found.append(float((np.array(shape.half) - abs(offset)).min()))
+        core = core_of(shape, len(body.position))
+        offset = core.centre - centre_of(body)
+        if core.radius:
+            found.append(core.radius - float(np.linalg.norm(offset - np.clip(offset, -core.half, core.half))))
         else:
-            offset[0] -= np.clip(offset[0], -(half := getattr(shape, "half_length", 0.0)), half)
-            found.append(shape.radius - float(np.linalg.norm(offset)))
+            found.append(float((core.half - abs(offset)).min()))
     return max(found)
 
 

@@ -80,7 +80,7 @@ def state(model: RigidBodies) -> tuple[Tensor, ...]:
 
 def arms(model: RigidBodies) -> Tensor:
     """Return the arms of the model's joints."""
-    return tensor(model.joint_ends.anchors, requires_grad=True)
+    return tensor(model.joint_ends.arms, requires_grad=True)
 
 
 def about_origin(x: Array, wrench: Array) -> Array:

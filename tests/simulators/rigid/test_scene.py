@@ -11,7 +11,7 @@ from simphys.experiment.scene import build_scene
 from simphys.nn import Controller
 from simphys.scenefile import ConfigError, from_dict
 from simphys.simulators.rigid import WORLD, Box, Capsule, Joint, Plane, RigidBodies, Sphere, Spring
-from simphys.simulators.rigid.solids import fill_shapes
+from simphys.simulators.rigid.shapes import fill_shapes
 
 from ...helpers.rounding import assert_equal_but_for_rounding
 

@@ -12,19 +12,19 @@ to rest. Two parallel capsules, or a capsule in the corner of others, touch in o
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from simphys.simulator import Array
+
 from ..joints.joint import WORLD
-from ..shapes import Box, Capsule, Plane, Shape, Sphere
+from ..shapes import Box, Capsule, Plane, Shape, Sphere, core_of
 from . import feature
 from .feature import BOX, CORNER, EDGES, PLANE, ROUND
-
-Array = np.ndarray[Any, Any]
 
 
 class Feature(NamedTuple):
@@ -86,6 +86,13 @@ class Candidates:
         return frozenset(self.kind.tolist())
 
 
+def list_pairs(bodies: int, fixed: Collection[int], apart: Iterable[Collection[int | None]]) -> list[tuple[int, int]]:
+    """List the pairs (a, b) of bodies that may touch, a < b: not both of them fixed, and none that is kept apart."""
+    never = {frozenset(pair) for pair in apart}
+    every = itertools.combinations(range(bodies), 2)
+    return [pair for pair in every if frozenset(pair) not in never and not {*pair} <= {*fixed}]
+
+
 def find_candidates(
     dim: int,
     shapes: Sequence[Sequence[Shape]],
@@ -141,14 +148,8 @@ def _pair_candidates(one: Shape, a: int, other: Shape, b: int, dim: int) -> Iter
 
 
 def _whole_feature(shape: Shape, dim: int) -> Feature:
-    centre, half, radius = np.zeros(dim) if shape.offset is None else np.array(shape.offset), np.zeros(dim), 0.0
-    if isinstance(shape, Box):
-        half = np.array(shape.half)
-    else:
-        radius = shape.radius
-    if isinstance(shape, Capsule):
-        half[0] = shape.half_length
-    return Feature(centre, half, np.zeros(dim), radius)
+    core = core_of(shape, dim)
+    return Feature(core.centre, core.half, np.zeros(dim), core.radius)
 
 
 def _points(shape: Shape, dim: int) -> list[Feature]:

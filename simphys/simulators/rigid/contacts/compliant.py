@@ -23,10 +23,7 @@ then accurate to 1e-5. Adjoint, for g = adj_f, s = 1 - c u_n:
     adj_u = adj_u_t + (adj_u_n - n.adj_u_t) n     adj_n = f_n g + (adj_u_n - n.adj_u_t) u - u_n adj_u_t
 
 with g = g_a - g_b + h_a x a_a - h_b x a_b, where (g_a, h_a) and (g_b, h_b) are the adjoints of force and torque on a
-and b. The arms get adj_a_a = f x h_a + adj_u x w_a, and a_b the opposite. Tangent:
-
-    du_n = dn.u + n.du      du_t = du - du_n n - u_n dn      dy = (du_t - y y.du_t) / (...)^(1/2)
-    df_n = (k dp + p dk) s - k p (u_n dc + c du_n)           df = df_n (n - mu y) + f_n (dn - y dmu - mu dy)
+and b. The arms get adj_a_a = f x h_a + adj_u x w_a, and a_b the opposite.
 
 At the kinks p = 0 and 1 = c u_n, beyond which a contact would pull, there is no contact and the derivative is 0.
 Source: Hunt and Crossley 1975, Coefficient of Restitution Interpreted as Damping in Vibroimpact, Journal of Applied
@@ -38,7 +35,7 @@ from simphys.numerics.element import element
 from simphys.numerics.rotation import adj_cross, cross, moment
 from simphys.substep import collect, per_element
 
-from ..twist import angular, join, linear, part
+from ..rows import angular, join, linear, thirds
 
 
 @ti.func
@@ -68,23 +65,10 @@ def adj_force(p, n, u, mu, k, c, v_s, g):
 
 
 @ti.func
-def jvp_force(p, n, u, law, v_s, dp, dn, du, dlaw):
-    """Return the tangent of the force; law and dlaw are mu, k and c, and their tangents."""
-    mu, k, c, dmu, dk, dc = law[0], law[1], law[2], dlaw[0], dlaw[1], dlaw[2]
-    s, y, root = decompose(p, n, u, c, v_s)
-    repels, u_n, du_n = ti.select(s > 0, 1.0, 0.0), n.dot(u), dn.dot(u) + n.dot(du)
-    dslip = du - du_n * n - u_n * dn
-    dy = (dslip - y.dot(dslip) * y) / root
-    df_n = (k * dp + p * dk) * s - repels * k * p * (u_n * dc + c * du_n)
-    return df_n * (n - mu * y) + (k * p * s) * (dn - dmu * y - mu * dy)
-
-
-@ti.func
 def arms(gap, frame):
     """Return n, a_a and a_b."""
-    dim = ti.static(frame.n // 3)
-    n = part(frame, 0, dim)
-    return n, part(frame, dim, dim) - gap / 2 * n, part(frame, 2 * dim, dim) + gap / 2 * n
+    n, r_a, r_b = thirds(frame)
+    return n, r_a - gap / 2 * n, r_b + gap / 2 * n
 
 
 @element
@@ -107,22 +91,6 @@ def adj_compliant_contact(v_s, gap, frame, v_a, v_b, w_a, w_b, k, c, mu_a, mu_b,
     half, g_share = (g_b - g_a) / 2, share * g_mu
     adj_gap, adj_frame = n.dot(half) - g_p, join(g_n + gap * half, join(g_a, g_b))
     return adj_gap, adj_frame, g_u, -g_u, moment(a_a, g_u), -moment(a_b, g_u), g_k, g_c, g_share, g_share
-
-
-@compliant_contact.tangent
-def jvp_compliant_contact(
-    v_s, gap, frame, v_a, v_b, w_a, w_b, k, c, mu_a, mu_b, share,
-    dgap, dframe, dv_a, dv_b, dw_a, dw_b, dk, dc, dmu_a, dmu_b,
-):  # fmt: skip
-    n, a_a, a_b = arms(gap, frame)
-    dn, da_a, da_b = arms(gap, dframe)
-    da_a -= dgap / 2 * n
-    da_b += dgap / 2 * n
-    u, law = v_a + cross(w_a, a_a) - v_b - cross(w_b, a_b), ti.Vector([share * (mu_a + mu_b), k, c])
-    du = dv_a + cross(dw_a, a_a) + cross(w_a, da_a) - dv_b - cross(dw_b, a_b) - cross(w_b, da_b)
-    F, dlaw = force(-gap, n, u, law[0], k, c, v_s), ti.Vector([share * (dmu_a + dmu_b), dk, dc])
-    dF = jvp_force(-gap, n, u, law, v_s, -dgap, dn, du, dlaw)
-    return join(dF, moment(da_a, F) + moment(a_a, dF)), join(-dF, -moment(da_b, F) - moment(a_b, dF))
 
 
 CompliantContact = per_element(

@@ -11,134 +11,125 @@ act next, g + h u = 0, or later: bodies land, stand and slide without a gap. Bot
 there is no kink. This includes contacts that only other impulses of the step would close. Overlaps are corrected by at
 most h v_rest per step.
 
-The tangents are those of basis.py; friction does not depend on their choice. A pair has the mean of both bodies'
-friction and restitution; against the world they are the body's own.
+The tangent of n = (x, y) is (-y, x); those of n = (x, y, z), with s = sign(z), a = -1 / (s + z),
+
+    t1 = (1 + s a x^2, s a x y, -s x)      t2 = (a x y, s + a y^2, -y)
+
+are smooth in n except where its last component changes sign; friction does not depend on their choice. A pair has the
+mean of both bodies' friction and restitution; against the world they are the body's own.
 
 Adjoint, for m = r x l: adj_r = l x adj_m, adj_l = adj_m x r; adj_g = -adj_t / h below the bound. At the kink
--g / h = v_rest the target counts as constant. Tangent: dm = dr x l + r x dl, with dl of basis.py; dt = -dg / h below
-the bound.
+-g / h = v_rest the target counts as constant.
 
-Source: Stewart and Trinkle 1996, An Implicit Time-Stepping Scheme for Rigid Body Dynamics.
+Source: Stewart and Trinkle 1996, An Implicit Time-Stepping Scheme for Rigid Body Dynamics; Duff et al. 2017, Building
+an Orthonormal Basis, Revisited.
 """
 
 from simphys.autograd.kernels.runtime import ti
-from simphys.numerics import rotation
-from simphys.substep import Fields, Functions, routine
+from simphys.numerics.element import element
+from simphys.numerics.rotation import adj_cross, cross, moment
+from simphys.substep import per_element
 
-from ..arrays import SETTING
-from ..rows import add, frame_of, put, read
-from . import basis
-from .islands import NONE, REST
-
-
-@ti.func
-def pair_mean(values: ti.template(), c, model: ti.template()):
-    a, b = model.row_bodies[2 * (model.joint_rows + c)], model.row_bodies[2 * (model.joint_rows + c) + 1]
-    value = values[a]
-    if b >= 0:
-        value = 0.5 * (value + values[b])
-    return value
+from ..rows import join, part, split_row, thirds
+from .islands import REST
 
 
 @ti.func
-def add_pair_mean(values: ti.template(), c, change, model: ti.template()):
-    a, b = model.row_bodies[2 * (model.joint_rows + c)], model.row_bodies[2 * (model.joint_rows + c) + 1]
-    share = change
-    if b >= 0:
-        share = 0.5 * change
-        values[b] = values[b] + share
-    values[a] = values[a] + share
+def scale(n):
+    """Return s and a, in space."""
+    s = ti.select(n[2] < 0, -1.0, 1.0)
+    return s, -1.0 / (s + n[2])
 
 
 @ti.func
-def put_directions(a: ti.template(), c, T):
-    """Write the directions of the rows of a contact."""
-    for j, e in ti.static(ti.ndrange(T.n, T.n)):
-        a[(c * T.n + j) * a.width + e] = T[j, e]
+def basis(n):
+    """Return n and the tangents as rows."""
+    if ti.static(n.n == 2):
+        return ti.Matrix([[n[0], n[1]], [-n[1], n[0]]])
+    else:
+        x, y, z = n[0], n[1], n[2]
+        s, a = scale(n)
+        return ti.Matrix([[x, y, z], [1 + s * a * x * x, s * a * x * y, -s * x], [a * x * y, s + a * y * y, -y]])
 
 
 @ti.func
-def contact_rows(model: ti.template(), x: ti.template()):
-    """Write the rows of active contacts; those of all others are left unchanged."""
-    dim, W = ti.static(model.dim, x.contact_row.width)
-    spins = ti.static(model.freedoms - dim)
-    for c in range(model.contacts):
-        if x.active[c] > NONE:
-            n, r_a, r_b = frame_of(x.frame, c)
-            put_directions(x.contact_row, c, basis.basis(n))
-            for j in range(dim):
-                r = (c * dim + j) * W
-                direction = read(x.contact_row, r, dim)
-                put(x.contact_row, r + dim, rotation.moment(r_a, direction))
-                put(x.contact_row, r + dim + spins, rotation.moment(r_b, direction))
-                x.contact_target[c * dim + j] = 0.0
-            if x.active[c] == REST:
-                x.contact_target[c * dim] = ti.min(-x.gap[c] / model.dt, model.rest_speed)
-            x.limit[c] = pair_mean(x.friction, c, model)
-            x.bounce[c] = pair_mean(x.restitution, c, model)
+def adj_basis(n, g):
+    if ti.static(n.n == 2):
+        return ti.Vector([g[0, 0] + g[1, 1], g[0, 1] - g[1, 0]])
+    else:
+        x, y = n[0], n[1]
+        s, a = scale(n)
+        cross = s * g[1, 1] + g[2, 0]
+        adj_a = s * x * x * g[1, 0] + x * y * cross + y * y * g[2, 1]
+        return ti.Vector([
+            g[0, 0] + 2 * s * a * x * g[1, 0] + a * y * cross - s * g[1, 2],
+            g[0, 1] + a * x * cross + 2 * a * y * g[2, 1] - g[2, 2],
+            g[0, 2] + a * a * adj_a,
+        ])  # fmt: skip
 
 
 @ti.func
-def jvp_contact_rows(model: ti.template(), x: ti.template(), dx: ti.template()):
-    """Write the tangents of the rows of active contacts."""
-    dim, W = ti.static(model.dim, x.contact_row.width)
-    spins = ti.static(model.freedoms - dim)
-    for c in range(model.contacts):
-        if x.active[c] > NONE:
-            n, r_a, r_b = frame_of(x.frame, c)
-            dn, dr_a, dr_b = frame_of(dx.frame, c)
-            put_directions(dx.contact_row, c, basis.jvp_basis(n, dn))
-            for j in range(dim):
-                r = (c * dim + j) * W
-                direction, dl = read(x.contact_row, r, dim), read(dx.contact_row, r, dim)
-                dm_a = rotation.moment(dr_a, direction) + rotation.moment(r_a, dl)
-                dm_b = rotation.moment(dr_b, direction) + rotation.moment(r_b, dl)
-                put(dx.contact_row, r + dim, dm_a)
-                put(dx.contact_row, r + dim + spins, dm_b)
-                dx.contact_target[c * dim + j] = 0.0
-            if x.active[c] == REST and -x.gap[c] / model.dt < model.rest_speed:
-                dx.contact_target[c * dim] = -dx.gap[c] / model.dt
-            dx.limit[c] = pair_mean(dx.friction, c, model)
-            dx.bounce[c] = pair_mean(dx.restitution, c, model)
+def line(T, j):
+    """Return row j of a matrix."""
+    return ti.Vector([T[j, e] for e in ti.static(range(T.n))])
 
 
 @ti.func
-def adj_contact_rows(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-    """Add to the adjoints of the inputs; adj_row is overwritten."""
-    dim, W = ti.static(model.dim, x.contact_row.width)
-    spins = ti.static(model.freedoms - dim)
-    for c in range(model.contacts):
-        if x.active[c] > NONE:
-            n, r_a, r_b = frame_of(x.frame, c)
-            add_pair_mean(adj_x.friction, c, adj_x.limit[c], model)
-            add_pair_mean(adj_x.restitution, c, adj_x.bounce[c], model)
-            if x.active[c] == REST and -x.gap[c] / model.dt < model.rest_speed:
-                adj_x.gap[c] = adj_x.gap[c] - adj_x.contact_target[c * dim] / model.dt
-            adj_r_a, adj_r_b, G = 0.0 * n, 0.0 * n, 0.0 * basis.basis(n)
-            for j in range(dim):
-                r = (c * dim + j) * W
-                direction = read(x.contact_row, r, dim)
-                adj_m_a = read(adj_x.contact_row, r + dim, spins)
-                adj_m_b = read(adj_x.contact_row, r + dim + spins, spins)
-                adj_r_a += rotation.adj_cross(adj_m_a, direction)
-                adj_r_b += rotation.adj_cross(adj_m_b, direction)
-                add(adj_x.contact_row, r, rotation.cross(adj_m_a, r_a) + rotation.cross(adj_m_b, r_b))
-            for j, e in ti.static(ti.ndrange(dim, dim)):
-                G[j, e] = adj_x.contact_row[(c * dim + j) * W + e]
-            add(adj_x.frame, c * 3 * dim, basis.adj_basis(n, G))
-            add(adj_x.frame, c * 3 * dim + dim, adj_r_a)
-            add(adj_x.frame, c * 3 * dim + 2 * dim, adj_r_b)
+def row_along(direction, r_a, r_b):
+    return join(direction, join(moment(r_a, direction), moment(r_b, direction)))
 
 
-ContactRows = routine(
-    "ContactRows",
-    Functions(contact_rows, adj_contact_rows, jvp_contact_rows),
-    Fields(
-        given=("active", "gap", "frame", "friction", "restitution"),
-        results=("contact_row", "contact_target", "limit", "bounce"),
-        choices=("active",),
-    ),
-    SETTING,
-    of_model=("row_bodies", "joint_rows", "contacts", "dt", "rest_speed", "dim", "freedoms"),
+@ti.func
+def list_rows(T, r_a, r_b):
+    """Return the rows along the rows of T, one after the other."""
+    rows = join(row_along(line(T, 0), r_a, r_b), row_along(line(T, 1), r_a, r_b))
+    if ti.static(T.n == 2):
+        return rows
+    else:
+        return join(rows, row_along(line(T, 2), r_a, r_b))
+
+
+@element
+def contact_rows(active, h, rest_speed, gap, frame, mu_a, mu_b, e_a, e_b, share):
+    n, r_a, r_b = thirds(frame)
+    target = 0.0 * n
+    if active == REST:
+        target[0] = ti.min(-gap / h, rest_speed)
+    return list_rows(basis(n), r_a, r_b), target, share * (mu_a + mu_b), share * (e_a + e_b)
+
+
+@contact_rows.adjoint
+def adj_contact_rows(
+    active, h, rest_speed, gap, frame, mu_a, mu_b, e_a, e_b, share, adj_rows, adj_target, adj_limit, adj_bounce
+):
+    n, r_a, r_b = thirds(frame)
+    T, adj_T, adj_r_a, adj_r_b, adj_gap = basis(n), 0.0 * basis(n), 0.0 * n, 0.0 * n, 0.0
+    for j in ti.static(range(n.n)):
+        adj_l, adj_ma, adj_mb = split_row(part(adj_rows, j * (adj_rows.n // n.n), adj_rows.n // n.n))
+        adj_r_a += adj_cross(adj_ma, line(T, j))
+        adj_r_b += adj_cross(adj_mb, line(T, j))
+        adj_l += cross(adj_ma, r_a) + cross(adj_mb, r_b)
+        for e in ti.static(range(n.n)):
+            adj_T[j, e] = adj_l[e]
+    if active == REST and -gap / h < rest_speed:
+        adj_gap = -adj_target[0] / h
+    adj_mu, adj_e = share * adj_limit, share * adj_bounce
+    return 0.0, adj_gap, join(adj_basis(n, adj_T), join(adj_r_a, adj_r_b)), adj_mu, adj_mu, adj_e, adj_e
+
+
+ContactRows = per_element(
+    contact_rows,
+    over="candidates",
+    constant={"h": "h", "rest_speed": "rest_speed"},
+    own={"active": "active", "gap": "gap", "frame": "frame"},
+    gathered={
+        **{"mu_a": ("friction", "candidates.body_a"), "mu_b": ("friction", "candidates.body_b")},
+        **{"e_a": ("restitution", "candidates.body_a"), "e_b": ("restitution", "candidates.body_b")},
+    },
+    of_model={"share": "candidates.share"},
+    results={"contact_row": "model.contact_width", "contact_target": "model.dim", "limit": (), "bounce": ()},
 )
-"""Rows [dim M, W], targets [dim M], limits [M] and bounces [M]; `active` [M] is the state of each contact."""
+"""Rows [M, dim W], targets [M, dim], limits [M] and bounces [M]; `active` [M] is the state of each contact.
+
+Those of inactive contacts are never read.
+"""

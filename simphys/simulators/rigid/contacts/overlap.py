@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..shapes import Box, Capsule, Plane, Shape
+from simphys.simulator import Array
 
-Array = np.ndarray[Any, Any]
+from ..shapes import Plane, Shape, core_of
 
 
-class Core(NamedTuple):
+class Placed(NamedTuple):
     """Core of a shape at the pose of its body."""
 
     centre: Array
@@ -30,23 +30,18 @@ class Core(NamedTuple):
     """Radius around the core [m]."""
 
 
-def make_core(shape: Shape, position: Array, turn: Array) -> Core:
+def place_core(shape: Shape, position: Array, turn: Array) -> Placed:
     """Return the core of a shape of a body at `position` [dim] with rotation matrix `turn` [dim, dim]."""
-    offset = np.zeros(len(position)) if shape.offset is None else np.array(shape.offset, float)
-    if isinstance(shape, Box):
-        edges, radius = np.diag(np.array(shape.half, float)), 0.0
-    else:
-        length = [shape.half_length] if isinstance(shape, Capsule) else []
-        edges, radius = np.eye(len(position))[: len(length)] * np.reshape(length, (-1, 1)), shape.radius
-    return Core(position + turn @ offset, edges @ turn.T, radius)
+    centre, half, radius = core_of(shape, len(position))
+    return Placed(position + turn @ centre, np.diag(half)[half > 0] @ turn.T, radius)
 
 
-def gap(one: Iterable[Core], other: Iterable[Core]) -> float:
+def gap(one: Iterable[Placed], other: Iterable[Placed]) -> float:
     """Return the smallest gap between two groups of cores [m]; a negative gap is the depth of an overlap."""
     return min([_gap(a, b) for a, b in itertools.product(one, other)], default=np.inf)
 
 
-def gap_to_plane(own: Iterable[Core], plane: Plane) -> float:
+def gap_to_plane(own: Iterable[Placed], plane: Plane) -> float:
     """Return the smallest gap between cores and a plane [m]."""
     normal = np.array(plane.normal)
     return min(
@@ -55,7 +50,7 @@ def gap_to_plane(own: Iterable[Core], plane: Plane) -> float:
     )
 
 
-def _gap(a: Core, b: Core) -> float:
+def _gap(a: Placed, b: Placed) -> float:
     apart, edges = b.centre - a.centre, np.concatenate([a.edges, b.edges])
     distance = _distance(apart, edges)
     if distance <= 1e-9 * (abs(apart).max() + abs(edges).max(initial=0.0)):

@@ -3,8 +3,7 @@
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
 
-from ..rows import frame_of, orientation_of, row_of
-from ..twist import angular, linear
+from ..rows import angular, frame_of, linear, orientation_of, row_of
 
 CLOSE = (1e-14, 1e-6)
 """Convergence tolerance of tau as a fraction of h, in double and in single precision."""

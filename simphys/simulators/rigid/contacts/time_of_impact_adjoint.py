@@ -3,8 +3,7 @@
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
 
-from ..rows import add_to_row, frame_of, half_of, orientation_of, read, row_of
-from ..twist import angular, join, linear
+from ..rows import add_to_row, angular, frame_of, half_of, join, linear, orientation_of, read, row_of
 from . import pair
 from .feature import adj_centres, read_features
 from .islands import IMPACT, timing_impact

@@ -3,8 +3,7 @@
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
 
-from ..rows import frame_of, orientation_of, put, put_frame, read, row_of
-from ..twist import angular, linear
+from ..rows import angular, frame_of, linear, orientation_of, put, put_frame, read, row_of
 from . import pair
 from .feature import jvp_centres, read_features
 from .islands import IMPACT, timing_impact

@@ -47,12 +47,7 @@ class Joint:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InputError("Joint.kind", f"one of {KINDS}", self.kind, "Choose one of these.")
-        if self.a == self.b:
-            raise InputError(
-                "Joint", "joins two bodies, or a body and the world", f"body {self.a} twice", "Name another."
-            )
-        if self.a < 0:
-            raise InputError("Joint.a", "a body", self.a, "In a joint to the world, the body comes first.")
+        _require_ends("Joint", self.a, self.b)
         if self.motor and self.kind == FIXED:
             raise InputError("Joint.motor", "drives a revolute or a prismatic joint", self.kind, "Remove the motor.")
 
@@ -71,56 +66,46 @@ class Spring:
     b: int
     """Index of another body, or WORLD."""
     anchor_a: Vector
-    """Anchor in the frame of a, whose origin is its centre of mass unless anchors are free [m], [dim]."""
+    """Anchor in the frame of a, from its centre of mass [m], [dim]."""
     anchor_b: Vector
-    """Anchor in the frame of b likewise; for the world a position [m], [dim]."""
+    """Anchor in the frame of b, from its centre of mass; for the world a position [m], [dim]."""
 
     def __post_init__(self) -> None:
-        if self.a == self.b:
-            raise InputError(
-                "Spring", "joins two bodies, or a body and the world", f"body {self.a} twice", "Name another."
-            )
-        if self.a < 0:
-            raise InputError("Spring.a", "a body", self.a, "In a spring to the world, the body comes first.")
+        _require_ends("Spring", self.a, self.b)
 
 
-class SpringTable(NamedTuple):
-    """Spring-dampers as arrays, for sub-steps."""
+def _require_ends(name: str, a: int, b: int) -> None:
+    if a == b:
+        raise InputError(name, "joins two bodies, or a body and the world", f"body {a} twice", "Name another.")
+    if a < 0:
+        raise InputError(f"{name}.a", "a body", a, f"In a {name.lower()} to the world, the body comes first.")
+
+
+class Ends(NamedTuple):
+    """Bodies and anchors of joints or spring-dampers as arrays, for sub-steps."""
 
     a: Array
-    """Body a of each spring, [K]."""
+    """Body a of each, [L]."""
     b: Array
-    """Body b, or WORLD, [K]."""
+    """Body b, or WORLD, [L]."""
     anchor_a: Array
-    """[K, dim]."""
+    """Anchor in the frame of a, [L, dim]."""
     anchor_b: Array
+    """Anchor in the frame of b, or of the world, [L, dim]."""
     still: Array
-    """Orientation of the world where it is body b, else 0, [K, R]."""
+    """Orientation of the world where it is body b, else 0, [L, R]."""
+
+    @property
+    def arms(self) -> Array:
+        """Both anchors, [L, 2 dim]."""
+        return np.hstack([self.anchor_a, self.anchor_b])
 
 
-def tabulate_springs(springs: Sequence[Spring], dim: int) -> SpringTable:
-    """Tabulate all spring-dampers."""
-    a, b = np.array([(spring.a, spring.b) for spring in springs], np.int32).reshape(-1, 2).T
-    anchors = np.array([(spring.anchor_a, spring.anchor_b) for spring in springs], float).reshape(-1, 2, dim)
-    return SpringTable(a, b, anchors[:, 0], anchors[:, 1], orient_world(b, dim))
-
-
-class JointEnds(NamedTuple):
-    """Bodies and anchors of the joints as arrays."""
-
-    a: Array
-    """Body a of each joint, [J]."""
-    b: Array
-    """Body b, or WORLD, [J]."""
-    anchors: Array
-    """Anchor in the frame of a, then that in the frame of b, [J, 2 dim]."""
-
-
-def tabulate_ends(joints: Sequence[Joint], dim: int) -> JointEnds:
-    """Tabulate the ends of all joints."""
-    a, b = np.array([(joint.a, joint.b) for joint in joints], np.int32).reshape(-1, 2).T
-    anchors = np.array([(*joint.anchor_a, *joint.anchor_b) for joint in joints], float).reshape(-1, 2 * dim)
-    return JointEnds(a, b, anchors)
+def tabulate_ends(links: Sequence[Joint | Spring], dim: int) -> Ends:
+    """Tabulate the ends of all joints or spring-dampers."""
+    a, b = np.array([(link.a, link.b) for link in links], np.int32).reshape(-1, 2).T
+    anchors = np.array([(link.anchor_a, link.anchor_b) for link in links], float).reshape(-1, 2, dim)
+    return Ends(a, b, anchors[:, 0], anchors[:, 1], orient_world(b, dim))
 
 
 def orient_world(bodies: Array, dim: int) -> Array:

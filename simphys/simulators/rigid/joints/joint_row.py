@@ -7,7 +7,8 @@ row u = l.(v_a - v_b) + m_a.w_a - m_b.w_b (see rows.py) of each kind:
             which conserves angular momentum. The point is the anchor of b, or that of a if b is the world: a
             slide may take a far from the world's anchor, and rows with long arms converge slowly. The error is l.e,
             e = (x_a + y_a) - (x_b + y_b) between the anchors, which lie at y_a, y_b from either centre, at p_a, p_b in
-            either frame (arms.py). With s = 1 if b is the world, else 0, r_a = y_a - (1 - s) e, r_b = y_b + s e
+            either frame (the arms, joint_constraints.py). With s = 1 if b is the world, else 0,
+            r_a = y_a - (1 - s) e, r_b = y_b + s e
     TURN    l = 0, m_a = m_b = R_a c, in the plane 1. The error is R_a c.E, in the plane the difference of angles
             theta_a + relative - theta_b, with E = 2 vec(q_a relative q_b*) for the sign of the quaternion that makes
             its scalar part positive
@@ -37,7 +38,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.quaternion import conjugate, product, vector_part
 from simphys.numerics.rotation import adj_cross, cross, matrix, moment
 
-from ..twist import halves, join
+from ..rows import halves, join
 from .joint_tables import ALIGN, LINE
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simphys.numerics.orientation import matrices
 from simphys.simulator import Array
 from simphys.simulator.arrays import locked
 
@@ -82,7 +83,7 @@ def _numbers(joint: Joint, dim: int, c: int) -> list[float]:
         relative = np.array(joint.relative, float)
     if dim == 3:
         relative = relative / np.linalg.norm(relative)
-    axis_b = _in_frame_of_b(relative, basis[0])
+    axis_b = matrices(relative).T @ basis[0]
     found = [*basis[c], *basis[0], *axis_b, *relative, float(joint.b == WORLD)]
     assert len(found) == numbers(dim)
     return found
@@ -96,12 +97,3 @@ def _basis(joint: Joint, dim: int) -> Array:
     first = np.cross(axis, np.eye(3)[np.argmin(abs(axis))])
     first /= np.linalg.norm(first)
     return np.array([axis, first, np.cross(axis, first)])
-
-
-def _in_frame_of_b(relative: Array, axis: Array) -> Array:
-    """Return a vector of the frame of a, expressed in that of b."""
-    if len(relative) == 1:
-        c, s = np.cos(relative[0]), np.sin(relative[0])
-        return np.array([[c, s], [-s, c]]) @ axis
-    w, v = relative[0], -relative[1:]
-    return axis + 2 * np.cross(v, np.cross(v, axis) + w * axis)

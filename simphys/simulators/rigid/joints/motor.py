@@ -24,7 +24,7 @@ from simphys.numerics.element import element
 from simphys.numerics.rotation import adj_turn
 from simphys.substep import collect, per_element
 
-from ..twist import angular, join, linear
+from ..rows import angular, join, linear
 from .joint_row import adj_row, row
 
 

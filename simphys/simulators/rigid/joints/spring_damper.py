@@ -19,7 +19,7 @@ from simphys.numerics.rotation import adj_cross, adj_turn, cross, matrix, moment
 from simphys.numerics.spring import adj_spring_force, spring_force
 from simphys.substep import collect, per_element
 
-from ..twist import angular, join, linear
+from ..rows import angular, join, linear
 
 
 @ti.func
@@ -60,24 +60,24 @@ SpringDamper = per_element(
     spring_damper,
     over="springs",
     gathered={
-        **{"x_a": ("position", "springs_table.a"), "x_b": ("position", "springs_table.b")},
-        **{"q_a": ("orientation", "springs_table.a"), "q_b": ("orientation", "springs_table.b")},
-        **{"v_a": ("velocity", "springs_table.a"), "v_b": ("velocity", "springs_table.b")},
-        **{"w_a": ("angular_velocity", "springs_table.a"), "w_b": ("angular_velocity", "springs_table.b")},
-        **{"c_a": ("centre_of_mass", "springs_table.a"), "c_b": ("centre_of_mass", "springs_table.b")},
+        **{"x_a": ("position", "spring_ends.a"), "x_b": ("position", "spring_ends.b")},
+        **{"q_a": ("orientation", "spring_ends.a"), "q_b": ("orientation", "spring_ends.b")},
+        **{"v_a": ("velocity", "spring_ends.a"), "v_b": ("velocity", "spring_ends.b")},
+        **{"w_a": ("angular_velocity", "spring_ends.a"), "w_b": ("angular_velocity", "spring_ends.b")},
+        **{"c_a": ("centre_of_mass", "spring_ends.a"), "c_b": ("centre_of_mass", "spring_ends.b")},
     },
     own={
         **{"k": "spring_stiffness", "c": "spring_damping", "L": "spring_length"},
         **{"p_a": "spring_anchor_a", "p_b": "spring_anchor_b"},
     },
-    of_model={"still": "springs_table.still"},
+    of_model={"still": "spring_ends.still"},
     results={"spring_wrench_a": "model.freedoms", "spring_wrench_b": "model.freedoms"},
 )
 """Wrenches [K, D] of all spring-dampers on their bodies a and b."""
 
 SpringWrench = collect(
     "spring_wrench",
-    parts={"spring_wrench_a": "springs_table.a", "spring_wrench_b": "springs_table.b"},
+    parts={"spring_wrench_a": "spring_ends.a", "spring_wrench_b": "spring_ends.b"},
     over="springs",
     onto="bodies",
 )

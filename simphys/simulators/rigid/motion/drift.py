@@ -16,7 +16,7 @@ drift by h/2, as in Verlet's method: of second order, symplectic (Hairer, Lubich
 from simphys.numerics.element import element
 from simphys.substep import per_element
 
-from ..twist import angular, join, linear
+from ..rows import angular, join, linear
 from .variational import adj_rotate, rotate
 
 

@@ -15,7 +15,7 @@ from simphys.numerics import rotation
 from simphys.numerics.element import element
 from simphys.substep import per_element
 
-from ..twist import angular, join, linear
+from ..rows import angular, join, linear
 from . import inertia
 
 

@@ -1,13 +1,12 @@
-"""Mobility: changes of velocity by unit impulses of rows, from which the constraints are solved.
+"""Mobility: each row as the coefficients of velocities in it, and as the changes of velocities by its unit impulse.
 
-    1/m                            inverse mass of each body [1/kg]
-    spin_change = A^-1 m_a, A^-1 m_b    for each row, the change of its bodies' angular velocities by an impulse of 1
-    moment = m_a, m_b              coefficients of these angular velocities in the row
+    jacobian = J, that is (l, m~_a) and (-l, -m~_b)         coefficients of both bodies' velocities in the row
+    response = P = M^-1 J^T, (l/m, A^-1 m_a) and -(l/m, A^-1 m_b)       their changes by an impulse of 1; 0 if fixed
 
-with the moments m_a, m_b of the row (rows.py), and the inverse inertia in the world frame A^-1 = R diag(1/J) R^T; the
-first two are 0 for a fixed body. R is taken at the time of the row: for joints at the impact that splits the step
-(split_step.py), for contacts it is `attitude` (time_of_impact.py). Adjoint: adj_m = -adj_(1/m) / m^2, and that of A^-1
-m in inertia.py; so is its tangent, and d(1/m) = -dm / m^2.
+with l and the moments m_a, m_b of the row (rows.py), the mass m and the inverse inertia in the world frame A^-1 = R
+diag(1/J) R^T. R is taken at the time of the row: for joints at the impact that splits the step (split_step.py), for
+contacts it is `attitude` (time_of_impact.py). Adjoint: adj_m = -adj_(1/m) / m^2, and that of A^-1 m in inertia.py; so
+is its tangent, and d(1/m) = -dm / m^2.
 
 In space, w is the spin at the time of the forces. A free body keeps its angular momentum L = A w while A rotates with
 it. At the time of a row, with inertia A_t, its spin is A_t^-1 A w. The row measures
@@ -25,7 +24,20 @@ from simphys.substep import Fields, Functions, routine
 from ..arrays import SETTING
 from ..contacts.islands import NONE
 from ..motion import inertia
-from ..rows import add, add_to_row, add_turn_of, half_of, orientation_of, put, read, row_of, turn_of
+from ..rows import (
+    add,
+    add_to_row,
+    add_turn_of,
+    angular,
+    half_of,
+    join,
+    linear,
+    orientation_of,
+    put,
+    read,
+    row_of,
+    turn_of,
+)
 
 
 @ti.func
@@ -60,49 +72,49 @@ def attitude_at(k, side, body, model: ti.template(), q_impact: ti.template(), at
 
 
 @ti.func
-def moment_offset(k, side, x: ti.template()):
-    """Return where the moment of a body is in row k."""
-    S = ti.static(x.moment.width // 2)
-    return (k + 1) * x.row.width - (2 - side) * S
+def side_of(k, side, model: ti.template(), row: ti.template()):
+    """Return l and the moment of a body in row k, or their tangents, with the sign of the body."""
+    dim, S = ti.static(model.dim, model.freedoms - model.dim)
+    at = k * row.width
+    return read(row, at, dim), read(row, at + dim + side * S, S), 1.0 - 2.0 * side
 
 
 @ti.func
 def mobility(model: ti.template(), x: ti.template()):
-    S = ti.static(x.moment.width // 2)
-    for b in range(model.bodies):
-        x.inverse_mass[b] = model.free[b] / x.mass[b]
     for k in range(model.joint_rows + model.contacts * model.dim):
         if is_active(k, model, x):
             for side in range(2):
-                body, to = free_body(k, side, model), (2 * k + side) * S
-                m = read(x.row, moment_offset(k, side, x), S)
-                put(x.spin_change, to, ti.Vector.zero(float, S))
-                put(x.moment, to, m)
+                body, to = free_body(k, side, model), (2 * k + side) * model.freedoms
+                direction, m, sign = side_of(k, side, model, x.row)
+                moment, v, spin = m, 0.0 * direction, 0.0 * m
                 if body >= 0:
                     T = rotation.matrix(attitude_at(k, side, body, model, x.q_impact, x.attitude))
                     J = row_of(x.inertia, body)
+                    v = 1.0 / x.mass[body] * direction
+                    spin = inertia.apply(T, inertia.invert(J), m)
                     if ti.static(model.dim == 3):
                         now = rotation.matrix(orientation_of(x.orientation, body))
-                        put(x.spin_change, to, inertia.apply(now, inertia.invert(J), m))
-                        put(x.moment, to, inertia.apply(now, J, inertia.apply(T, inertia.invert(J), m)))
-                    else:
-                        put(x.spin_change, to, inertia.apply(T, inertia.invert(J), m))
+                        moment = inertia.apply(now, J, spin)
+                        spin = inertia.apply(now, inertia.invert(J), m)
+                put(x.jacobian, to, sign * join(direction, moment))
+                put(x.response, to, sign * join(v, spin))
 
 
 @ti.func
 def adj_mobility(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-    S, R = ti.static(x.moment.width // 2, x.q_impact.width)
-    for b in range(model.bodies):
-        m = x.mass[b]
-        change = model.free[b] * adj_x.inverse_mass[b] / (m * m)
-        adj_x.mass[b] = adj_x.mass[b] - change
+    D, R = ti.static(model.freedoms, x.q_impact.width)
     for k in range(model.joint_rows + model.contacts * model.dim):
         if is_active(k, model, x):
             for side in range(2):
-                body, at = free_body(k, side, model), (2 * k + side) * S
-                m, g = read(x.row, moment_offset(k, side, x), S), read(adj_x.spin_change, at, S)
-                g_m = read(adj_x.moment, at, S)
+                body, at = free_body(k, side, model), (2 * k + side) * D
+                direction, m, sign = side_of(k, side, model, x.row)
+                given, g_P = sign * read(adj_x.jacobian, at, D), sign * read(adj_x.response, at, D)
+                g_l, g_m, g = linear(given), angular(given), angular(g_P)
                 if body >= 0:
+                    inverse_mass = 1.0 / x.mass[body]
+                    g_l += inverse_mass * linear(g_P)
+                    change = inverse_mass * inverse_mass * direction.dot(linear(g_P))
+                    adj_x.mass[body] = adj_x.mass[body] - change
                     q = attitude_at(k, side, body, model, x.q_impact, x.attitude)
                     T, J = rotation.matrix(q), row_of(x.inertia, body)
                     g_T, g_inverse = 0.0 * m, 0.0 * J
@@ -124,35 +136,36 @@ def adj_mobility(model: ti.template(), x: ti.template(), adj_x: ti.template()):
                         add(adj_x.attitude, (2 * c + side) * R, rotation.adj_turn(q, g_T))
                     else:
                         add_turn_of(adj_x.q_impact, x.q_impact, body, g_T)
-                add(adj_x.row, moment_offset(k, side, x), g_m)
+                add(adj_x.row, k * x.row.width, g_l)
+                add(adj_x.row, k * x.row.width + model.dim + side * (D - model.dim), g_m)
 
 
 @ti.func
 def jvp_mobility(model: ti.template(), x: ti.template(), dx: ti.template()):
-    S = ti.static(x.moment.width // 2)
-    for b in range(model.bodies):
-        dx.inverse_mass[b] = -model.free[b] * dx.mass[b] / (x.mass[b] * x.mass[b])
     for k in range(model.joint_rows + model.contacts * model.dim):
         if is_active(k, model, x):
             for side in range(2):
-                body, to, at = free_body(k, side, model), (2 * k + side) * S, moment_offset(k, side, x)
-                m, dm = read(x.row, at, S), read(dx.row, at, S)
-                dspin_change, dmoment = ti.Vector.zero(float, S), dm
+                body, to = free_body(k, side, model), (2 * k + side) * model.freedoms
+                direction, m, sign = side_of(k, side, model, x.row)
+                dl, dm, _ = side_of(k, side, model, dx.row)
+                dmoment, dv, dspin = dm, 0.0 * dl, 0.0 * dm
                 if body >= 0:
+                    inverse_mass = 1.0 / x.mass[body]
+                    dv = inverse_mass * (dl - inverse_mass * dx.mass[body] * direction)
                     q = attitude_at(k, side, body, model, x.q_impact, x.attitude)
                     dq = attitude_at(k, side, body, model, dx.q_impact, dx.attitude)
                     T, dtheta = rotation.matrix(q), rotation.jvp_turn(q, dq)
                     J, dJ = row_of(x.inertia, body), row_of(dx.inertia, body)
                     dinverse = inertia.jvp_invert(J, dJ)
-                    dspin_change = inertia.jvp_apply(T, inertia.invert(J), m, dtheta, dinverse, dm)
+                    dspin = inertia.jvp_apply(T, inertia.invert(J), m, dtheta, dinverse, dm)
                     if ti.static(model.dim == 3):
                         now = rotation.matrix(orientation_of(x.orientation, body))
                         dnow = turn_of(x.orientation, dx.orientation, body)
                         spin = inertia.apply(T, inertia.invert(J), m)
-                        dmoment = inertia.jvp_apply(now, J, spin, dnow, dJ, dspin_change)
-                        dspin_change = inertia.jvp_apply(now, inertia.invert(J), m, dnow, dinverse, dm)
-                put(dx.spin_change, to, dspin_change)
-                put(dx.moment, to, dmoment)
+                        dmoment = inertia.jvp_apply(now, J, spin, dnow, dJ, dspin)
+                        dspin = inertia.jvp_apply(now, inertia.invert(J), m, dnow, dinverse, dm)
+                put(dx.jacobian, to, sign * join(dl, dmoment))
+                put(dx.response, to, sign * join(dv, dspin))
 
 
 Mobility = routine(
@@ -160,13 +173,13 @@ Mobility = routine(
     Functions(mobility, adj_mobility, jvp_mobility),
     Fields(
         given=("active", "row", "orientation", "q_impact", "attitude", "mass", "inertia"),
-        results=("inverse_mass", "spin_change", "moment"),
+        results=("jacobian", "response"),
         choices=("active",),
     ),
     SETTING,
-    of_model=("bodies", "free", "row_bodies", "joint_rows", "contacts", "dim"),
+    of_model=("free", "row_bodies", "joint_rows", "contacts", "dim", "freedoms"),
 )
-"""Inverse mass [n], spin changes of both bodies [N, 2 S] and moments [N, 2 S] of the rows.
+"""Coefficients J [N, 2 D] of both bodies' velocities in the rows, and changes P [N, 2 D] of these by unit impulses.
 
 `active` [M] is the state of each contact, q_impact [n, R] the orientation of joint rows, attitude [M, 2 R] that of
 contacts, inertia [n, S] or, of full tensors, [n, 6].

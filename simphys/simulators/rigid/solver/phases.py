@@ -42,9 +42,8 @@ the constant 0. A row of two bodies has the s of body a, or that of b if no impa
 from simphys.autograd.kernels.runtime import ti
 
 from ..contacts.islands import IMPACT, REST
-from ..rows import add_to_row, row_of
-from ..twist import join
-from .records import add_multiple, dot, entry, is_reached, prepare, row_at, slot, sort_contacts
+from ..rows import add_to_row, join, row_of
+from .records import add_multiple, entry, is_reached, prepare, row_at, row_velocity, sort_contacts, velocities_of
 from .sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, PHASES, WHOLE_STEP, mark_held, sweep
 
 
@@ -72,13 +71,6 @@ def impulse_time(phase, s, h, is_impact, tau):
     if phase == AT_IMPACT:
         t = ti.select(is_impact, tau, (s - 0.5) * h)
     return t
-
-
-@ti.func
-def row_velocity(record: ti.template(), p, speed: ti.template(), a, b):
-    """Return J V of a row; a, b are the indices of its bodies in `speed`."""
-    D = ti.static(speed.width)
-    return dot(D, record, p, speed, a * D) + dot(D, record, p + D, speed, b * D)
 
 
 @ti.func
@@ -117,69 +109,78 @@ def begin(model: ti.template(), x: ti.template()):
 
 
 @ti.func
-def end_whole_step(model: ti.template(), x: ti.template()):
-    """Mark the contacts that are held before the impact, and set their targets."""
-    dim = ti.static(model.dim)
-    NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
-    mark_held(model, x)
-    for k in range(NJ + entry(x.order, 1) * dim):
+def end_whole_step(model: ti.template(), x: ti.template(), moved: ti.template()):
+    """Set the targets of the contacts that are held before the impact; of x, or where `moved` is dx their tangents."""
+    N = model.joint_rows + model.contacts * model.dim
+    for k in range(model.joint_rows + entry(x.order, 1) * model.dim):
         i, block = row_at(k, model, x.order)
         if is_reached(block, model.row_bodies, x.first):
-            x.impulse[i] = 0.0  # it only served to find the held contacts
+            moved.impulse[i] = 0.0  # it only served to find the held contacts
             if has_own_target(i, model, x.active, x.held):
-                x.phase_target[N + i] = x.target[i]
+                moved.phase_target[N + i] = moved.target[i]
 
 
 @ti.func
-def begin_phase(phase, model: ti.template(), x: ti.template()):
-    """Set the velocities with which a phase begins."""
+def begin_phase(phase, model: ti.template(), x: ti.template(), moved: ti.template()):
+    """Set the velocities with which a phase begins; of x, or where `moved` is dx their tangents for a given split."""
     D = ti.static(model.freedoms)
     for e in range(model.bodies * D):
         remainder, reached = 1.0 - x.fraction[e // D], x.first[e // D] >= 0
         if phase == WHOLE_STEP or (phase == BEFORE_IMPACT and reached):
-            x.speed[e] = x.twist[e]
+            moved.speed[e] = moved.twist[e]
         if reached and phase == BEFORE_IMPACT:
-            x.speed[e] = x.speed[e] - remainder * x.delta_v[e]
+            moved.speed[e] = moved.speed[e] - remainder * moved.delta_v[e]
         if phase == AFTER_IMPACT:
-            x.speed[e] = x.speed[e] + remainder * x.delta_v[e]
+            moved.speed[e] = moved.speed[e] + remainder * moved.delta_v[e]
 
 
 @ti.func
 def aim_at_impact(model: ti.template(), x: ti.template()):
     """Set the targets of contacts with an impact."""
-    dim, L = ti.static(model.dim, x.record.width)
-    n, NJ, N = model.bodies, model.joint_rows, model.joint_rows + model.contacts * dim
+    dim = ti.static(model.dim)
+    NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
     for k in range(entry(x.order, 1) * dim, entry(x.order, 0) * dim):
         i, block = row_at(NJ + k, model, x.order)
-        a, b = model.row_bodies[2 * block], slot(model.row_bodies[2 * block + 1], n)
-        body = timing_body(block, model.row_bodies, x.first)
-        d = x.time[block - NJ] / model.dt + 0.5 - x.fraction[body]
-        lag = d * row_velocity(x.record, i * L, x.delta_v, a, b)
+        va, vb = velocities_of(block, model)
+        d = x.time[block - NJ] / model.dt + 0.5 - x.fraction[timing_body(block, model.row_bodies, x.first)]
+        lag = d * row_velocity(i, x.jacobian, x.delta_v, va, vb)
         rebound = 0.0
         if k % dim == 0:
-            u = row_velocity(x.record, i * L, x.speed, a, b) + lag
+            u = row_velocity(i, x.jacobian, x.speed, va, vb) + lag
             rebound = ti.max(0.0, -x.bounce[block - NJ] * u)
         x.phase_target[N + i] = rebound - lag
 
 
 @ti.func
+def time_of_row(i, block, model: ti.template(), x: ti.template()):
+    """Return the body that times a row, True for a row of an impact, and the time of that."""
+    is_met, tau = is_impact_row(i, model, x.active), 0.0
+    if is_met:
+        tau = x.time[block - model.joint_rows]
+    return timing_body(block, model.row_bodies, x.first), is_met, tau
+
+
+@ti.func
+def add_shift(i, block, total, model: ti.template(), shift: ti.template(), response: ti.template()):
+    """Add a multiple of P of a row to the shift of both bodies."""
+    D = ti.static(model.freedoms)
+    for side in range(2):
+        body = model.row_bodies[2 * block + side]
+        if body >= 0:
+            add_multiple(D, shift, body * D, total, response, (2 * i + side) * D)
+
+
+@ti.func
 def sum_shift(model: ti.template(), x: ti.template()):
     """Add up the shift of a step with an impact."""
-    dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
-    NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
-    for k in range(NJ + entry(x.order, 0) * dim):
+    N = model.joint_rows + model.contacts * model.dim
+    for k in range(model.joint_rows + entry(x.order, 0) * model.dim):
         i, block = row_at(k, model, x.order)
-        s, tau = x.fraction[timing_body(block, model.row_bodies, x.first)], 0.0
-        is_met = is_impact_row(i, model, x.active)
-        if is_met:
-            tau = x.time[block - NJ]
+        body, is_met, tau = time_of_row(i, block, model, x)
         total = 0.0
         for phase in range(PHASES):
-            total += impulse_time(phase, s, model.dt, is_met, tau) * x.impulse[phase * N + i]
-        for side in range(2):
-            body = model.row_bodies[2 * block + side]
-            if body >= 0:
-                add_multiple(D, x.shift, body * D, total, x.record, i * L + (2 + side) * D)
+            total += impulse_time(phase, x.fraction[body], model.dt, is_met, tau) * x.impulse[phase * N + i]
+        add_shift(i, block, total, model, x.shift, x.response)
 
 
 @ti.func
@@ -191,12 +192,13 @@ def solve_phases(model: ti.template(), x: ti.template()):
     begin(model, x)
     phase_count = count_phases(x.order)
     for phase in range(phase_count):
-        begin_phase(phase, model, x)
+        begin_phase(phase, model, x, x)
         if phase == AT_IMPACT:
             aim_at_impact(model, x)
         sweep(phase, model, x)
         if phase == WHOLE_STEP and phase_count > 1:
-            end_whole_step(model, x)
+            mark_held(model, x)
+            end_whole_step(model, x, x)
         for e in range(n * D):
             x.result[phase * n * D + e] = x.speed[e]
     for i in range(phase_count * N, PHASES * N):

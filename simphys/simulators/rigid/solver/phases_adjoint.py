@@ -2,10 +2,20 @@
 
 from simphys.autograd.kernels.runtime import ti
 
-from ..rows import add_to_row, row_of
-from ..twist import angular, linear
-from .phases import count_phases, has_own_target, impulse_time, is_impact_row, row_velocity, timing_body
-from .records import add_multiple, adj_prepare, dot, entry, is_reached, row_at, slot
+from ..rows import add_to_row, angular, linear, row_of
+from .phases import count_phases, has_own_target, impulse_time, time_of_row, timing_body
+from .records import (
+    add_multiple,
+    add_row,
+    add_velocities,
+    adj_prepare,
+    dot,
+    entry,
+    is_reached,
+    row_at,
+    row_velocity,
+    velocities_of,
+)
 from .sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, PHASES, WHOLE_STEP, adj_sweep
 
 
@@ -54,63 +64,55 @@ def adj_begin(model: ti.template(), x: ti.template(), adj_x: ti.template()):
 
 @ti.func
 def adj_sum_shift(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-    dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
-    NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
-    for k in range(NJ + entry(x.order, 0) * dim):
+    D = ti.static(model.freedoms)
+    N = model.joint_rows + model.contacts * model.dim
+    for k in range(model.joint_rows + entry(x.order, 0) * model.dim):
         i, block = row_at(k, model, x.order)
-        body, tau = timing_body(block, model.row_bodies, x.first), 0.0
-        is_met = is_impact_row(i, model, x.active)
-        s, total, adj_total = x.fraction[body], 0.0, 0.0
-        if is_met:
-            tau = x.time[block - NJ]
+        timing, is_met, tau = time_of_row(i, block, model, x)
+        s, total, adj_total = x.fraction[timing], 0.0, 0.0
         for side in range(2):
-            if model.row_bodies[2 * block + side] >= 0:
-                P_offset = i * L + (2 + side) * D
-                shift_offset = model.row_bodies[2 * block + side] * D
-                adj_total += dot(D, x.record, P_offset, adj_x.shift, shift_offset)
+            body = model.row_bodies[2 * block + side]
+            if body >= 0:
+                adj_total += dot(D, x.response, (2 * i + side) * D, adj_x.shift, body * D)
         for phase in range(PHASES):
-            t, after = impulse_time(phase, s, model.dt, is_met, tau), x.impulse[phase * N + i]
-            total += t * after
-            impulse_k = phase * N + i
-            adj_x.impulse[impulse_k] = adj_x.impulse[impulse_k] + t * adj_total
-            dt_ds = model.dt / 2
+            t, e = impulse_time(phase, s, model.dt, is_met, tau), phase * N + i
+            total += t * x.impulse[e]
+            adj_x.impulse[e] = adj_x.impulse[e] + t * adj_total
+            dt_ds, adj_t = model.dt / 2, x.impulse[e] * adj_total
             if phase == AT_IMPACT:
                 dt_ds = ti.select(is_met, 0.0, model.dt)
                 if is_met:
-                    c = block - NJ
-                    adj_x.time[c] = adj_x.time[c] + after * adj_total
-            adj_x.fraction[body] = adj_x.fraction[body] + dt_ds * after * adj_total
+                    c = block - model.joint_rows
+                    adj_x.time[c] = adj_x.time[c] + adj_t
+            adj_x.fraction[timing] = adj_x.fraction[timing] + dt_ds * adj_t
         for side in range(2):
-            if model.row_bodies[2 * block + side] >= 0:
-                P_offset, shift_offset = i * L + (2 + side) * D, model.row_bodies[2 * block + side] * D
-                add_multiple(D, adj_x.record, P_offset, total, adj_x.shift, shift_offset)
+            body = model.row_bodies[2 * block + side]
+            if body >= 0:
+                add_multiple(D, adj_x.response, (2 * i + side) * D, total, adj_x.shift, body * D)
 
 
 @ti.func
 def adj_aim_at_impact(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-    dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
-    n, NJ, N = model.bodies, model.joint_rows, model.joint_rows + model.contacts * dim
+    dim = ti.static(model.dim)
+    NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
     for k in range(entry(x.order, 1) * dim, entry(x.order, 0) * dim):
         i, block = row_at(NJ + k, model, x.order)
-        c, p = block - NJ, i * L
-        a, b = model.row_bodies[2 * block], slot(model.row_bodies[2 * block + 1], n)
-        body = timing_body(block, model.row_bodies, x.first)
+        c, body = block - NJ, timing_body(block, model.row_bodies, x.first)
+        va, vb = velocities_of(block, model)
         d = x.time[c] / model.dt + 0.5 - x.fraction[body]
-        gain = row_velocity(x.record, p, x.delta_v, a, b)
+        gain = row_velocity(i, x.jacobian, x.delta_v, va, vb)
         g = adj_x.phase_target[N + i]
-        u, g_u = row_velocity(x.record, p, x.speed, a, b) + d * gain, 0.0
+        u, g_u = row_velocity(i, x.jacobian, x.speed, va, vb) + d * gain, 0.0
         if k % dim == 0 and -x.bounce[c] * u > 0:
             g_u = -x.bounce[c] * g
             adj_x.bounce[c] = adj_x.bounce[c] - u * g
         g_d, g_gain = gain * (g_u - g), d * (g_u - g)
         adj_x.time[c] = adj_x.time[c] + g_d / model.dt
         adj_x.fraction[body] = adj_x.fraction[body] - g_d
-        for side in range(2):
-            J_offset, body_offset = side * D, (a + side * (b - a)) * D
-            add_multiple(D, adj_x.record, p + J_offset, g_gain, x.delta_v, body_offset)
-            add_multiple(D, adj_x.delta_v, body_offset, g_gain, x.record, p + J_offset)
-            add_multiple(D, adj_x.record, p + J_offset, g_u, x.speed, body_offset)
-            add_multiple(D, adj_x.speed, body_offset, g_u, x.record, p + J_offset)
+        add_velocities(i, g_gain, adj_x.jacobian, x.delta_v, va, vb)
+        add_row(i, g_gain, x.jacobian, adj_x.delta_v, va, vb)
+        add_velocities(i, g_u, adj_x.jacobian, x.speed, va, vb)
+        add_row(i, g_u, x.jacobian, adj_x.speed, va, vb)
 
 
 @ti.func

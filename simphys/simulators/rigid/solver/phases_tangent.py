@@ -2,90 +2,72 @@
 
 from simphys.autograd.kernels.runtime import ti
 
-from . import phases
-from .phases import count_phases, has_own_target, impulse_time, is_impact_row, row_velocity, timing_body
-from .records import add_multiple, entry, is_reached, jvp_prepare, prepare, row_at, slot, sort_contacts
-from .sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, PHASES, WHOLE_STEP
+from .phases import (
+    add_shift,
+    begin,
+    begin_phase,
+    count_phases,
+    end_whole_step,
+    impulse_time,
+    time_of_row,
+    timing_body,
+)
+from .records import entry, jvp_prepare, prepare, row_at, row_velocity, sort_contacts, velocities_of
+from .sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, PHASES, WHOLE_STEP, mark_held
 from .sweeps_tangent import jvp_sweep
-
-
-@ti.func
-def jvp_end_whole_step(model: ti.template(), x: ti.template(), dx: ti.template()):
-    dim = ti.static(model.dim)
-    NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
-    phases.end_whole_step(model, x)
-    for k in range(NJ + entry(x.order, 1) * dim):
-        i, block = row_at(k, model, x.order)
-        if is_reached(block, model.row_bodies, x.first):
-            dx.impulse[i] = 0.0
-            if has_own_target(i, model, x.active, x.held):
-                dx.phase_target[N + i] = dx.target[i]
 
 
 @ti.func
 def jvp_sum_shift(model: ti.template(), x: ti.template(), dx: ti.template()):
     """Compute the tangent of the shift in a step with an impact."""
-    dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
-    NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
-    for k in range(NJ + entry(x.order, 0) * dim):
+    N = model.joint_rows + model.contacts * model.dim
+    for k in range(model.joint_rows + entry(x.order, 0) * model.dim):
         i, block = row_at(k, model, x.order)
-        body = timing_body(block, model.row_bodies, x.first)
-        s, ds, tau, dtau = x.fraction[body], dx.fraction[body], 0.0, 0.0
-        is_met = is_impact_row(i, model, x.active)
-        if is_met:
-            tau = x.time[block - NJ]
-            dtau = dx.time[block - NJ]
+        body, is_met, tau = time_of_row(i, block, model, x)
         total, dtotal = 0.0, 0.0
         for phase in range(PHASES):
-            t, dt = impulse_time(phase, s, model.dt, is_met, tau), model.dt / 2 * ds
+            t, dt = impulse_time(phase, x.fraction[body], model.dt, is_met, tau), model.dt / 2 * dx.fraction[body]
             if phase == AT_IMPACT:
-                dt = ti.select(is_met, dtau, model.dt * ds)
+                dt = model.dt * dx.fraction[body]
+                if is_met:
+                    dt = dx.time[block - model.joint_rows]
             total += t * x.impulse[phase * N + i]
             dtotal += dt * x.impulse[phase * N + i] + t * dx.impulse[phase * N + i]
-        for side in range(2):
-            side_body, P = model.row_bodies[2 * block + side], i * L + (2 + side) * D
-            if side_body >= 0:
-                add_multiple(D, dx.shift, side_body * D, dtotal, x.record, P)
-                add_multiple(D, dx.shift, side_body * D, total, dx.record, P)
+        add_shift(i, block, dtotal, model, dx.shift, x.response)
+        add_shift(i, block, total, model, dx.shift, dx.response)
 
 
 @ti.func
 def jvp_begin_phase(phase, model: ti.template(), x: ti.template(), dx: ti.template()):
     """Set the velocities with which a phase begins, and their tangents."""
     D = ti.static(model.freedoms)
-    phases.begin_phase(phase, model, x)
+    begin_phase(phase, model, x, x)
+    begin_phase(phase, model, x, dx)
     for e in range(model.bodies * D):
-        remainder, dremainder = 1.0 - x.fraction[e // D], -dx.fraction[e // D]
-        reached, sign = x.first[e // D] >= 0, 0.0
-        if phase == WHOLE_STEP or (phase == BEFORE_IMPACT and reached):
-            dx.speed[e] = dx.twist[e]
-        if reached and phase == BEFORE_IMPACT:
-            sign = -1.0
+        change = dx.fraction[e // D] * x.delta_v[e]
+        if phase == BEFORE_IMPACT and x.first[e // D] >= 0:
+            dx.speed[e] = dx.speed[e] + change
         if phase == AFTER_IMPACT:
-            sign = 1.0
-        part = dremainder * x.delta_v[e] + remainder * dx.delta_v[e]
-        dx.speed[e] = dx.speed[e] + sign * part
+            dx.speed[e] = dx.speed[e] - change
 
 
 @ti.func
 def jvp_aim_at_impact(model: ti.template(), x: ti.template(), dx: ti.template()):
     """Set the targets of contacts with an impact, and their tangents."""
-    dim, L = ti.static(model.dim, x.record.width)
-    n, NJ, N = model.bodies, model.joint_rows, model.joint_rows + model.contacts * dim
+    dim = ti.static(model.dim)
+    NJ, N = model.joint_rows, model.joint_rows + model.contacts * dim
     for k in range(entry(x.order, 1) * dim, entry(x.order, 0) * dim):
         i, block = row_at(NJ + k, model, x.order)
-        a, b, c, p = model.row_bodies[2 * block], slot(model.row_bodies[2 * block + 1], n), block - NJ, i * L
-        body = timing_body(block, model.row_bodies, x.first)
+        c, body = block - NJ, timing_body(block, model.row_bodies, x.first)
+        va, vb = velocities_of(block, model)
         d = x.time[c] / model.dt + 0.5 - x.fraction[body]
         dd = dx.time[c] / model.dt - dx.fraction[body]
-        gain = row_velocity(x.record, p, x.delta_v, a, b)
-        dgain = row_velocity(dx.record, p, x.delta_v, a, b)
-        dgain += row_velocity(x.record, p, dx.delta_v, a, b)
+        gain = row_velocity(i, x.jacobian, x.delta_v, va, vb)
+        dgain = row_velocity(i, dx.jacobian, x.delta_v, va, vb) + row_velocity(i, x.jacobian, dx.delta_v, va, vb)
         lag, dlag, rebound, drebound = d * gain, dd * gain + d * dgain, 0.0, 0.0
         if k % dim == 0:
-            u = row_velocity(x.record, p, x.speed, a, b) + lag
-            du = row_velocity(dx.record, p, x.speed, a, b) + dlag
-            du += row_velocity(x.record, p, dx.speed, a, b)
+            u = row_velocity(i, x.jacobian, x.speed, va, vb) + lag
+            du = row_velocity(i, dx.jacobian, x.speed, va, vb) + row_velocity(i, x.jacobian, dx.speed, va, vb) + dlag
             if -x.bounce[c] * u > 0:
                 rebound = -x.bounce[c] * u
                 drebound = -dx.bounce[c] * u - x.bounce[c] * du
@@ -101,8 +83,8 @@ def jvp_solve_phases(model: ti.template(), x: ti.template(), dx: ti.template()):
     sort_contacts(model, x)
     prepare(model, x)
     jvp_prepare(model, x, dx)
-    phases.begin(model, x)
-    phases.begin(model, dx)  # a linear map
+    begin(model, x)
+    begin(model, dx)  # a linear map
     phase_count = count_phases(x.order)
     for phase in range(phase_count):
         jvp_begin_phase(phase, model, x, dx)
@@ -110,7 +92,9 @@ def jvp_solve_phases(model: ti.template(), x: ti.template(), dx: ti.template()):
             jvp_aim_at_impact(model, x, dx)
         jvp_sweep(phase, model, x, dx)
         if phase == WHOLE_STEP and phase_count > 1:
-            jvp_end_whole_step(model, x, dx)
+            mark_held(model, x)
+            end_whole_step(model, x, x)
+            end_whole_step(model, x, dx)
     for e in range(phase_count * N, PHASES * N):
         x.impulse[e] = 0.0
         dx.impulse[e] = 0.0

@@ -1,8 +1,7 @@
-"""Order and records of the rows of a solve (sweeps.py): J, P = M^-1 J^T and rho of each active row.
+"""Order and records of the rows of a solve (sweeps.py), and products of rows with velocities.
 
     order [M + COUNTS]: three counts (active candidates; those at rest; those at rest that no impact reaches), then the
-    active candidates in the order of the solve. record [N, RECORD]: for each row J and P of both bodies with their
-    signs, rho, and temporary values.
+    active candidates in the order of the solve. record [N, NUMBERS]: for each row rho, and temporary values.
 
 Rows of inactive candidates are never read. Tangents: dd = dJ P + J dP and drho = -rho^2 dd, for friction the mean over
 its rows, which share one rho.
@@ -13,16 +12,12 @@ from simphys.autograd.kernels.runtime import ti
 from ..contacts import islands
 from ..contacts.islands import IMPACT, REST
 
-
-def record_length(dim: int) -> int:
-    """Return how many numbers the record of a row has."""
-    return 4 * (3 if dim == 2 else 6) + 5
-
-
 COUNTS = 3
 """Number of counts at the beginning of `order`."""
-RHO, TRIAL, MISS, CHANGE, G = range(-5, 0)
-"""Places of the numbers of a record behind J and P, from its end."""
+NUMBERS = 5
+"""Number of numbers of a record."""
+RHO, TRIAL, MISS, CHANGE, G = range(NUMBERS)
+"""Places of the numbers of a record."""
 
 
 @ti.func
@@ -75,6 +70,36 @@ def add_multiple(n: ti.template(), x: ti.template(), x0, factor, y: ti.template(
 
 
 @ti.func
+def velocities_of(block, model: ti.template()):
+    """Return where the velocities of both bodies of a block are."""
+    a, b = model.row_bodies[2 * block], slot(model.row_bodies[2 * block + 1], model.bodies)
+    return a * model.freedoms, b * model.freedoms
+
+
+@ti.func
+def row_velocity(i, jacobian: ti.template(), speed: ti.template(), va, vb):
+    """Return J V of row i; va and vb are the places of both bodies in `speed`."""
+    D = ti.static(speed.width)
+    return dot(D, jacobian, 2 * i * D, speed, va) + dot(D, jacobian, (2 * i + 1) * D, speed, vb)
+
+
+@ti.func
+def add_row(i, factor, row: ti.template(), speed: ti.template(), va, vb):
+    """Add a multiple of row i, which is one of J or P, to the velocities of both bodies."""
+    D = ti.static(speed.width)
+    add_multiple(D, speed, va, factor, row, 2 * i * D)
+    add_multiple(D, speed, vb, factor, row, (2 * i + 1) * D)
+
+
+@ti.func
+def add_velocities(i, factor, row: ti.template(), speed: ti.template(), va, vb):
+    """Add a multiple of the velocities of both bodies to row i."""
+    D = ti.static(speed.width)
+    add_multiple(D, row, 2 * i * D, factor, speed, va)
+    add_multiple(D, row, (2 * i + 1) * D, factor, speed, vb)
+
+
+@ti.func
 def row_at(k, model: ti.template(), order: ti.template()):
     """Return the number of the k-th active row, and that of its block."""
     i, block = k, k
@@ -86,29 +111,15 @@ def row_at(k, model: ti.template(), order: ti.template()):
 
 @ti.func
 def prepare(model: ti.template(), x: ti.template()):
-    """Compute J, P and rho of all active rows."""
+    """Compute rho of all active rows."""
     dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
-    spins, W, rho_ = ti.static(D - dim, x.row.width, L + RHO)
     for k in range(model.joint_rows + entry(x.order, 0) * dim):
-        i, block = row_at(k, model, x.order)
-        p, d = i * L, 0.0
-        for side in range(2):
-            body, sign, r = model.row_bodies[2 * block + side], 1.0 - 2.0 * side, i * W
-            J, P, m = p + side * D, p + (2 + side) * D, (2 * i + side) * spins
-            inverse = 0.0
-            if body >= 0:
-                inverse = x.inverse_mass[body]
-            for e in range(dim):
-                x.record[J + e] = sign * x.row[r + e]
-                x.record[P + e] = sign * inverse * x.row[r + e]
-            for e in range(spins):
-                x.record[J + dim + e] = sign * x.moment[m + e]
-                x.record[P + dim + e] = sign * x.spin_change[m + e]
-            d += dot(D, x.record, J, x.record, P)
-        x.record[p + rho_] = 1.0 / d
+        i, _ = row_at(k, model, x.order)
+        a, b = 2 * i * D, (2 * i + 1) * D
+        x.record[i * L + RHO] = 1.0 / (dot(D, x.jacobian, a, x.response, a) + dot(D, x.jacobian, b, x.response, b))
     if ti.static(dim == 3):
         for k in range(entry(x.order, 0)):
-            p = (model.joint_rows + entry(x.order, COUNTS + k) * dim + 1) * L + rho_
+            p = (model.joint_rows + entry(x.order, COUNTS + k) * dim + 1) * L + RHO
             rho = 2.0 / (1.0 / x.record[p] + 1.0 / x.record[p + L])
             x.record[p] = rho
             x.record[p + L] = rho
@@ -116,65 +127,31 @@ def prepare(model: ti.template(), x: ti.template()):
 
 @ti.func
 def adj_prepare(model: ti.template(), x: ti.template(), adj_x: ti.template()):
-    dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
-    spins, W, rho_ = ti.static(D - dim, x.row.width, L + RHO)
+    dim, L, width = ti.static(model.dim, x.record.width, x.jacobian.width)
     for k in range(model.joint_rows + entry(x.order, 0) * dim):
-        i, block = row_at(k, model, x.order)
-        p = i * L
-        adj_rho, rho = adj_x.record[p + rho_], x.record[p + rho_]
+        i, _ = row_at(k, model, x.order)
+        p = i * L + RHO
+        adj_rho, rho = adj_x.record[p], x.record[p]
         if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
             if k >= model.joint_rows and (k - model.joint_rows) % dim > 0:
                 other = 3 - 2 * ((k - model.joint_rows) % dim)  # rho of both friction rows depends on both d
-                adj_rho = 0.5 * (adj_rho + adj_x.record[p + other * L + rho_])
+                adj_rho = 0.5 * (adj_rho + adj_x.record[p + other * L])
         adj_d = -rho * rho * adj_rho
-        for side in range(2):
-            body, sign = model.row_bodies[2 * block + side], 1.0 - 2.0 * side
-            r, g = i * W, (2 * i + side) * spins
-            J, P = side * D, (2 + side) * D
-            add_multiple(D, adj_x.record, p + J, adj_d, x.record, p + P)
-            add_multiple(D, adj_x.record, p + P, adj_d, x.record, p + J)
-            inverse = 0.0
-            if body >= 0:
-                inverse = x.inverse_mass[body]
-                projection = 0.0
-                for e in range(dim):
-                    projection += sign * x.row[r + e] * adj_x.record[p + P + e]
-                adj_x.inverse_mass[body] = adj_x.inverse_mass[body] + projection
-            for e in range(dim):
-                change = sign * (adj_x.record[p + J + e] + inverse * adj_x.record[p + P + e])
-                adj_x.row[r + e] = adj_x.row[r + e] + change
-            for e in range(spins):
-                k_e = g + e
-                adj_x.moment[k_e] = adj_x.moment[k_e] + sign * adj_x.record[p + J + dim + e]
-                adj_x.spin_change[k_e] = adj_x.spin_change[k_e] + sign * adj_x.record[p + P + dim + e]
+        add_multiple(width, adj_x.jacobian, i * width, adj_d, x.response, i * width)
+        add_multiple(width, adj_x.response, i * width, adj_d, x.jacobian, i * width)
 
 
 @ti.func
 def jvp_prepare(model: ti.template(), x: ti.template(), dx: ti.template()):
-    """Compute the tangents of J, P and rho of all active rows, after `prepare`."""
-    dim, D, L = ti.static(model.dim, model.freedoms, x.record.width)
-    spins, W, rho_ = ti.static(D - dim, x.row.width, L + RHO)
-    for k in range(model.joint_rows + entry(x.order, 0) * dim):
-        i, block = row_at(k, model, x.order)
-        p, dd = i * L, 0.0
-        for side in range(2):
-            body, sign, r = model.row_bodies[2 * block + side], 1.0 - 2.0 * side, i * W
-            J, P, m = p + side * D, p + (2 + side) * D, (2 * i + side) * spins
-            inverse, dinverse = 0.0, 0.0
-            if body >= 0:
-                inverse = x.inverse_mass[body]
-                dinverse = dx.inverse_mass[body]
-            for e in range(dim):
-                dx.record[J + e] = sign * dx.row[r + e]
-                dx.record[P + e] = sign * (dinverse * x.row[r + e] + inverse * dx.row[r + e])
-            for e in range(spins):
-                dx.record[J + dim + e] = sign * dx.moment[m + e]
-                dx.record[P + dim + e] = sign * dx.spin_change[m + e]
-            dd += dot(D, dx.record, J, x.record, P) + dot(D, x.record, J, dx.record, P)
-        dx.record[p + rho_] = dd
+    """Compute the tangents of rho of all active rows, after `prepare`."""
+    dim, L, width = ti.static(model.dim, x.record.width, x.jacobian.width)
     for k in range(model.joint_rows + entry(x.order, 0) * dim):
         i, _ = row_at(k, model, x.order)
-        p = i * L + rho_
+        r = i * width
+        dx.record[i * L + RHO] = dot(width, dx.jacobian, r, x.response, r) + dot(width, x.jacobian, r, dx.response, r)
+    for k in range(model.joint_rows + entry(x.order, 0) * dim):
+        i, _ = row_at(k, model, x.order)
+        p = i * L + RHO
         dd = dx.record[p]
         if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
             if k >= model.joint_rows and (k - model.joint_rows) % dim == 1:

@@ -12,7 +12,7 @@ Solve = routine(
     Functions(solve_phases, adj_solve_phases, jvp_solve_phases),
     Fields(
         given=(
-            *("active", "first", "row", "target", "limit", "bounce", "inverse_mass", "spin_change", "moment"),
+            *("active", "first", "jacobian", "response", "target", "limit", "bounce"),
             *("time", "fraction", "twist", "velocity", "angular_velocity"),
         ),
         results=("new", "shift", "impulse"),
@@ -27,7 +27,6 @@ Solve = routine(
 )
 """New twist [n, D], shift of poses [n, D] and impulses [PHASES, N].
 
-`active` [M] is the state of contacts, `first` [n] the first impact that reaches each body (time_of_impact.py). Of row
-[N, W] only the directions are read; `twist` are the velocities after the forces, `velocity` and `angular_velocity`
-those before.
+`active` [M] is the state of contacts, `first` [n] the first impact that reaches each body (time_of_impact.py); `twist`
+are the velocities after the forces, `velocity` and `angular_velocity` those before.
 """

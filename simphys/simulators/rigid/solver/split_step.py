@@ -18,8 +18,7 @@ from simphys.numerics import rotation
 from simphys.substep import Fields, Functions, routine
 
 from ..arrays import SETTING
-from ..rows import add_to_row, orientation_of, put, row_of
-from ..twist import angular, join, linear
+from ..rows import add_to_row, angular, join, linear, orientation_of, put, row_of
 
 
 @ti.func

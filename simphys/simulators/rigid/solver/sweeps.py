@@ -37,7 +37,20 @@ not.
 from simphys.autograd.kernels.records import View
 from simphys.autograd.kernels.runtime import ti
 
-from .records import CHANGE, COUNTS, MISS, RHO, TRIAL, G, add_multiple, dot, entry, is_reached, slot
+from .records import (
+    CHANGE,
+    COUNTS,
+    MISS,
+    RHO,
+    TRIAL,
+    G,
+    add_row,
+    add_velocities,
+    entry,
+    is_reached,
+    row_velocity,
+    velocities_of,
+)
 
 JOINT, NORMAL, FRICTION = range(3)
 """Projection of the rows of a group."""
@@ -94,12 +107,6 @@ def group_at(k, phase, model: ti.template(), first: ti.template(), order: ti.tem
 
 
 @ti.func
-def velocities_of(block, model: ti.template(), D: ti.template()):
-    """Return where the velocities of both bodies of a block are."""
-    return model.row_bodies[2 * block] * D, slot(model.row_bodies[2 * block + 1], model.bodies) * D
-
-
-@ti.func
 def mark_held(model: ti.template(), x: ti.template()):
     """Set held [M] from a step without an impact: NORMAL if the contact presses, FRICTION if it sticks, too."""
     for k in range(entry(x.order, 2), entry(x.order, 1)):
@@ -113,11 +120,11 @@ def mark_held(model: ti.template(), x: ti.template()):
 
 
 @ti.func
-def trial_length(record: ti.template(), p, count):
-    """Return |lambda^| of a group."""
+def trial_length(record: ti.template(), i, count):
+    """Return |lambda^| of a group, whose first row is i."""
     square = 0.0
     for j in range(count):
-        trial = record[p + (j + 1) * record.width + TRIAL]
+        trial = record[(i + j) * record.width + TRIAL]
         square += trial * trial
     return ti.sqrt(square)
 
@@ -125,9 +132,7 @@ def trial_length(record: ti.template(), p, count):
 @ti.func
 def sweep(phase, model: ti.template(), x: ti.template()):
     """Sweep over all groups; `speed` is changed."""
-    D, L = ti.static(x.speed.width, x.record.width)
-    rho_, trial_ = ti.static(L + RHO, L + TRIAL)
-    N = model.joint_rows + model.contacts * model.dim
+    L, N = ti.static(x.record.width), model.joint_rows + model.contacts * model.dim
     start = target_offset(phase, N)
     target, trace = ti.static(View(x.phase_target, start), View(x.trace, phase * model.sweeps * N))
     impulse = ti.static(View(x.impulse, phase * N))
@@ -136,125 +141,103 @@ def sweep(phase, model: ti.template(), x: ti.template()):
     for s in range(model.sweeps):
         for k in range(count_groups(phase, model.joint_rows, x.order)):
             i, size, kind, block = group_at(k, phase, model, x.first, x.order)
-            p, now = i * L, s * N + i
-            va, vb = velocities_of(block, model, D)
-            for j in range(size):
-                q = p + j * L
-                miss = dot(D, x.record, q, x.speed, va) + dot(D, x.record, q + D, x.speed, vb) - target[i + j]
-                x.record[q + trial_] = impulse[i + j] - x.record[q + rho_] * miss
+            va, vb = velocities_of(block, model)
+            for r in range(i, i + size):
+                miss = row_velocity(r, x.jacobian, x.speed, va, vb) - target[r]
+                x.record[r * L + TRIAL] = impulse[r] - x.record[r * L + RHO] * miss
             factor = 1.0
             free = is_held(phase, kind, block, model.joint_rows, x.held)
-            if kind == NORMAL and not free and x.record[p + trial_] <= 0.0:
+            if kind == NORMAL and not free and x.record[i * L + TRIAL] <= 0.0:
                 factor = 0.0
             if kind == FRICTION and not free:
                 bound = x.limit[block - model.joint_rows] * impulse[i - 1]
-                length = trial_length(x.record, p, size)
+                length = trial_length(x.record, i, size)
                 if length >= bound:
                     factor = bound / ti.max(length, 1e-30)
-            for j in range(size):
-                q = p + j * L
-                after = factor * x.record[q + trial_]
-                change = after - impulse[i + j]
-                add_multiple(D, x.speed, va, change, x.record, q + 2 * D)
-                add_multiple(D, x.speed, vb, change, x.record, q + 3 * D)
-                impulse[i + j] = after
-                trace[now + j] = after
+            for r in range(i, i + size):
+                after = factor * x.record[r * L + TRIAL]
+                add_row(r, after - impulse[r], x.response, x.speed, va, vb)
+                impulse[r] = after
+                trace[s * N + r] = after
 
 
 @ti.func
-def undo(q, before, after, va, vb, x: ti.template()):
-    """Restore the velocities before the update of a row, from its impulses before and after."""
-    D, L = ti.static(x.speed.width, x.record.width)
-    x.record[q + L + TRIAL] = before
-    x.record[q + L + CHANGE] = after - before
-    add_multiple(D, x.speed, va, before - after, x.record, q + 2 * D)
-    add_multiple(D, x.speed, vb, before - after, x.record, q + 3 * D)
+def undo(r, before, after, va, vb, x: ti.template()):
+    """Restore the velocities before the update of row r, from its impulses before and after."""
+    x.record[r * x.record.width + TRIAL] = before
+    x.record[r * x.record.width + CHANGE] = after - before
+    add_row(r, before - after, x.response, x.speed, va, vb)
 
 
 @ti.func
-def adj_apply(q, k, va, vb, target: ti.template(), adj_impulse: ti.template(), x: ti.template(), adj_x: ti.template()):
-    """Compute u - t, lambda^ and adj_lambda' of row k, and subtract adj_Delta from adj_lambda."""
-    D, L = ti.static(x.speed.width, x.record.width)
-    rho_, trial_, miss_, g_ = ti.static(L + RHO, L + TRIAL, L + MISS, L + G)
-    miss = dot(D, x.record, q, x.speed, va) + dot(D, x.record, q + D, x.speed, vb)
-    miss -= target[k]
-    x.record[q + miss_] = miss
-    x.record[q + trial_] = x.record[q + trial_] - x.record[q + rho_] * miss
-    projection = dot(D, x.record, q + 2 * D, adj_x.speed, va)
-    projection += dot(D, x.record, q + 3 * D, adj_x.speed, vb)
-    x.record[q + g_] = adj_impulse[k] + projection
-    adj_impulse[k] = -projection
+def adj_apply(r, va, vb, target: ti.template(), adj_impulse: ti.template(), x: ti.template(), adj_x: ti.template()):
+    """Compute u - t, lambda^ and adj_lambda' of row r, and subtract adj_Delta from adj_lambda."""
+    q = r * x.record.width
+    miss = row_velocity(r, x.jacobian, x.speed, va, vb) - target[r]
+    x.record[q + MISS] = miss
+    x.record[q + TRIAL] = x.record[q + TRIAL] - x.record[q + RHO] * miss
+    projection = row_velocity(r, x.response, adj_x.speed, va, vb)
+    x.record[q + G] = adj_impulse[r] + projection
+    adj_impulse[r] = -projection
 
 
 @ti.func
 def adj_slide(
-    p, size, c, i, impulse, adj_impulse: ti.template(), model: ti.template(), x: ti.template(), adj_x: ti.template()
+    i, size, c, impulse, adj_impulse: ti.template(), model: ti.template(), x: ti.template(), adj_x: ti.template()
 ):
-    """Return factor, e.adj_lambda' and |lambda^| of friction by the `impulse` of the normal row i, which may stick."""
+    """Return factor, e.adj_lambda' and |lambda^| of friction, from row i on, by the `impulse` of the normal before it.
+
+    The friction may stick.
+    """
     factor, across, length = 1.0, 0.0, 1.0
     bound = x.limit[c] * impulse
-    if bound <= 0.0 or trial_length(x.record, p, size) > bound * model.beyond:
-        length = ti.max(trial_length(x.record, p, size), 1e-30)
+    if bound <= 0.0 or trial_length(x.record, i, size) > bound * model.beyond:
+        length = ti.max(trial_length(x.record, i, size), 1e-30)
         factor = bound / length
-        for j in range(size):
-            end = p + (j + 1) * x.record.width
-            across += x.record[end + TRIAL] / length * x.record[end + G]
+        for r in range(i, i + size):
+            across += x.record[r * x.record.width + TRIAL] / length * x.record[r * x.record.width + G]
         adj_x.limit[c] = adj_x.limit[c] + across * impulse
-        adj_impulse[i] = adj_impulse[i] + across * x.limit[c]
+        adj_impulse[i - 1] = adj_impulse[i - 1] + across * x.limit[c]
     return factor, across, length
-
-
-@ti.func
-def add_record_adjoints(q, adj_u, va, vb, x: ti.template(), adj_x: ti.template()):
-    """Add the adjoints of J and P of a row."""
-    D, L = ti.static(x.speed.width, x.record.width)
-    add_multiple(D, adj_x.record, q, adj_u, x.speed, va)
-    add_multiple(D, adj_x.record, q + D, adj_u, x.speed, vb)
-    add_multiple(D, adj_x.record, q + 2 * D, x.record[q + L + CHANGE], adj_x.speed, va)
-    add_multiple(D, adj_x.record, q + 3 * D, x.record[q + L + CHANGE], adj_x.speed, vb)
 
 
 @ti.func
 def adj_sweep(phase, model: ti.template(), x: ti.template(), adj_x: ti.template()):
     """Reverse the sweeps; `speed` and `adj_speed` are those after the sweeps on entry, those before on return."""
-    D, L = ti.static(x.speed.width, x.record.width)
-    rho_, trial_, miss_, g_ = ti.static(L + RHO, L + TRIAL, L + MISS, L + G)
-    N, count = model.joint_rows + model.contacts * model.dim, count_groups(phase, model.joint_rows, x.order)
-    start = target_offset(phase, N)
+    L, N = ti.static(x.record.width), model.joint_rows + model.contacts * model.dim
+    start, count = target_offset(phase, N), count_groups(phase, model.joint_rows, x.order)
     target, trace = ti.static(View(x.phase_target, start), View(x.trace, phase * model.sweeps * N))
     adj_impulse, adj_target = ti.static(View(adj_x.impulse, phase * N), View(adj_x.phase_target, start))
     for back in range(model.sweeps):
         s = model.sweeps - 1 - back
         for k_back in range(count):
             i, size, kind, block = group_at(count - 1 - k_back, phase, model, x.first, x.order)
-            p, now = i * L, s * N + i
-            va, vb = velocities_of(block, model, D)
-            for j in range(size):
+            va, vb = velocities_of(block, model)
+            for r in range(i, i + size):
                 before = 0.0
                 if s > 0:
-                    before = trace[now - N + j]
-                undo(p + j * L, before, trace[now + j], va, vb, x)
-            for j in range(size):
-                adj_apply(p + j * L, i + j, va, vb, target, adj_impulse, x, adj_x)
+                    before = trace[(s - 1) * N + r]
+                undo(r, before, trace[s * N + r], va, vb, x)
+            for r in range(i, i + size):
+                adj_apply(r, va, vb, target, adj_impulse, x, adj_x)
 
             factor, across, length = 1.0, 0.0, 1.0  # adj_lambda^ = factor (g - e across)
             free = is_held(phase, kind, block, model.joint_rows, x.held)
-            if kind == NORMAL and not free and trace[now] <= 0.0:  # as found, whatever the rounding of lambda^
+            if kind == NORMAL and not free and trace[s * N + i] <= 0.0:  # as found, whatever the rounding of lambda^
                 factor = 0.0
             if kind == FRICTION and not free:
-                c = block - model.joint_rows
-                factor, across, length = adj_slide(p, size, c, i - 1, trace[now - 1], adj_impulse, model, x, adj_x)
+                c, normal = block - model.joint_rows, trace[s * N + i - 1]
+                factor, across, length = adj_slide(i, size, c, normal, adj_impulse, model, x, adj_x)
 
-            for j in range(size):
-                q, g = p + j * L, i + j
-                adj_trial = factor * (x.record[q + g_] - x.record[q + trial_] / length * across)
-                u = -x.record[q + rho_] * adj_trial
-                adj_impulse[g] = adj_impulse[g] + adj_trial
-                adj_target[i + j] = adj_target[i + j] - u
-                adj_x.record[q + rho_] = adj_x.record[q + rho_] - x.record[q + miss_] * adj_trial
-                x.record[q + g_] = u
-                add_record_adjoints(q, u, va, vb, x, adj_x)
-            for j in range(size):
-                q = p + j * L
-                add_multiple(D, adj_x.speed, va, x.record[q + g_], x.record, q)
-                add_multiple(D, adj_x.speed, vb, x.record[q + g_], x.record, q + D)
+            for r in range(i, i + size):
+                q = r * L
+                adj_trial = factor * (x.record[q + G] - x.record[q + TRIAL] / length * across)
+                adj_u = -x.record[q + RHO] * adj_trial
+                adj_impulse[r] = adj_impulse[r] + adj_trial
+                adj_target[r] = adj_target[r] - adj_u
+                adj_x.record[q + RHO] = adj_x.record[q + RHO] - x.record[q + MISS] * adj_trial
+                x.record[q + G] = adj_u
+                add_velocities(r, adj_u, adj_x.jacobian, x.speed, va, vb)
+                add_velocities(r, x.record[q + CHANGE], adj_x.response, adj_x.speed, va, vb)
+            for r in range(i, i + size):
+                add_row(r, x.record[r * L + G], x.jacobian, adj_x.speed, va, vb)

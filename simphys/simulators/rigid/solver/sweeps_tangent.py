@@ -11,16 +11,14 @@ so does the adjoint: they are transposes.
 from simphys.autograd.kernels.records import View
 from simphys.autograd.kernels.runtime import ti
 
-from .records import RHO, TRIAL, add_multiple, dot
-from .sweeps import FRICTION, NORMAL, count_groups, group_at, is_held, target_offset, trial_length, velocities_of
+from .records import RHO, TRIAL, add_row, row_velocity, velocities_of
+from .sweeps import FRICTION, NORMAL, count_groups, group_at, is_held, target_offset, trial_length
 
 
 @ti.func
 def jvp_sweep(phase, model: ti.template(), x: ti.template(), dx: ti.template()):
     """Sweep over all groups as `sweep` does, with tangents; both `speed` are changed."""
-    D, L = ti.static(x.speed.width, x.record.width)
-    rho_, trial_ = ti.static(L + RHO, L + TRIAL)
-    N = model.joint_rows + model.contacts * model.dim
+    L, N = ti.static(x.record.width), model.joint_rows + model.contacts * model.dim
     start = target_offset(phase, N)
     target, dtarget = ti.static(View(x.phase_target, start), View(dx.phase_target, start))
     impulse, dimpulse = ti.static(View(x.impulse, phase * N), View(dx.impulse, phase * N))
@@ -30,43 +28,35 @@ def jvp_sweep(phase, model: ti.template(), x: ti.template(), dx: ti.template()):
     for _ in range(model.sweeps):
         for k in range(count_groups(phase, model.joint_rows, x.order)):
             i, size, kind, block = group_at(k, phase, model, x.first, x.order)
-            p = i * L
-            va, vb = velocities_of(block, model, D)
-            for j in range(size):
-                q = p + j * L
-                miss, dmiss, rho = -target[i + j], -dtarget[i + j], x.record[q + rho_]
-                for side in range(2):
-                    J, v = q + side * D, va + side * (vb - va)
-                    miss += dot(D, x.record, J, x.speed, v)
-                    dmiss += dot(D, dx.record, J, x.speed, v) + dot(D, x.record, J, dx.speed, v)
-                x.record[q + trial_] = impulse[i + j] - rho * miss
-                dx.record[q + trial_] = dimpulse[i + j] - dx.record[q + rho_] * miss - rho * dmiss
+            va, vb = velocities_of(block, model)
+            for r in range(i, i + size):
+                miss, rho = row_velocity(r, x.jacobian, x.speed, va, vb) - target[r], x.record[r * L + RHO]
+                dmiss = row_velocity(r, dx.jacobian, x.speed, va, vb) - dtarget[r]
+                dmiss += row_velocity(r, x.jacobian, dx.speed, va, vb)
+                x.record[r * L + TRIAL] = impulse[r] - rho * miss
+                dx.record[r * L + TRIAL] = dimpulse[r] - dx.record[r * L + RHO] * miss - rho * dmiss
             factor, slope, length, dlength, dbound = 1.0, 1.0, 1.0, 0.0, 0.0
             free = is_held(phase, kind, block, model.joint_rows, x.held)
-            if kind == NORMAL and not free and x.record[p + trial_] <= 0.0:
+            if kind == NORMAL and not free and x.record[i * L + TRIAL] <= 0.0:
                 factor = 0.0
                 slope = 0.0
             if kind == FRICTION and not free:
                 c = block - model.joint_rows
-                bound, found = x.limit[c] * impulse[i - 1], trial_length(x.record, p, size)
+                bound, found = x.limit[c] * impulse[i - 1], trial_length(x.record, i, size)
                 if found >= bound:
                     factor = bound / ti.max(found, 1e-30)
                 if bound <= 0.0 or found > bound * model.beyond:  # else it sticks, as in the adjoint
                     length = ti.max(found, 1e-30)
                     slope = factor
                     dbound = dx.limit[c] * impulse[i - 1] + x.limit[c] * dimpulse[i - 1]
-                    for j in range(size):
-                        q = p + j * L + trial_
-                        dlength += x.record[q] * dx.record[q] / length
-            for j in range(size):
-                q = p + j * L
-                trial, dtrial = x.record[q + trial_], dx.record[q + trial_]
+                    for r in range(i, i + size):
+                        dlength += x.record[r * L + TRIAL] * dx.record[r * L + TRIAL] / length
+            for r in range(i, i + size):
+                trial, dtrial = x.record[r * L + TRIAL], dx.record[r * L + TRIAL]
                 after, dafter = factor * trial, slope * dtrial + (dbound - slope * dlength) / length * trial
-                change, dchange = after - impulse[i + j], dafter - dimpulse[i + j]
-                for side in range(2):
-                    P, v = q + (2 + side) * D, va + side * (vb - va)
-                    add_multiple(D, x.speed, v, change, x.record, P)
-                    add_multiple(D, dx.speed, v, dchange, x.record, P)
-                    add_multiple(D, dx.speed, v, change, dx.record, P)
-                impulse[i + j] = after
-                dimpulse[i + j] = dafter
+                change = after - impulse[r]
+                add_row(r, change, x.response, x.speed, va, vb)
+                add_row(r, dafter - dimpulse[r], x.response, dx.speed, va, vb)
+                add_row(r, change, dx.response, dx.speed, va, vb)
+                impulse[r] = after
+                dimpulse[r] = dafter

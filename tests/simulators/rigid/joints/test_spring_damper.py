@@ -23,7 +23,7 @@ def spring_model(dim: int) -> RigidBodies:
 
 def held(model: RigidBodies, *, shifted: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """Return the anchors of the model and centres of mass, off the origins unless they shall not be."""
-    table, far = model.springs_table, 0.1 if shifted else 0.0
+    table, far = model.spring_ends, 0.1 if shifted else 0.0
     anchors = [tensor(each, requires_grad=True) for each in (table.anchor_a, table.anchor_b)]
     return anchors[0], anchors[1], leaf(model.bodies, model.dim, seed=9, low=-far, high=far)
 

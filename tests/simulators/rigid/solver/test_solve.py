@@ -18,9 +18,7 @@ from simphys.simulators.rigid.solver.sweeps import AFTER_IMPACT, AT_IMPACT, BEFO
 from ....helpers.rounding import assert_equal_but_for_rounding
 
 NAMES = (
-    "row", "target", "limit", "bounce", "inverse_mass", "spin_change", "moment", "time", "fraction", "twist",
-    "velocity",
-    "angular_velocity",
+    "jacobian", "response", "target", "limit", "bounce", "time", "fraction", "twist", "velocity", "angular_velocity",
 )  # fmt: skip
 Inputs = dict[str, Tensor]
 
@@ -38,23 +36,38 @@ def random_rows(model: RigidBodies, seed: int = 0, **changes: Any) -> Inputs:
     random = np.random.default_rng(seed)
     n, S, N, M = model.bodies, model.spins, model.rows, model.contacts
     row, half = random.normal(size=(N, model.dim + 2 * S)), random.normal(size=(n, S, S))
-    inverse = np.concatenate([half @ half.transpose(0, 2, 1) + np.eye(S), np.zeros((1, S, S))])  # last: world
-    moments = row[:, model.dim :].reshape(N, 2, S)
     values = {
-        "row": row,
         "target": random.normal(size=N),
         "limit": random.uniform(0.2, 3.0, M),
         "bounce": random.uniform(0.2, 0.9, M),
-        "inverse_mass": random.uniform(0.5, 1.5, n),
-        "spin_change": np.einsum("rbij,rbj->rbi", inverse[bodies_of_rows(model)], moments).reshape(N, 2 * S),
-        "moment": moments.reshape(N, 2 * S),
-        "time": model.dt * random.normal(size=M),
-        "fraction": np.ones(n),
-        "twist": random.normal(size=(n, model.dim + S)),
-        "velocity": random.normal(size=(n, model.dim)),
-        "angular_velocity": random.normal(size=(n, S)),
-    } | changes
+    }
+    inverse_mass = random.uniform(0.5, 1.5, n)
+    values |= (
+        directions(model, row, inverse_mass, half @ half.transpose(0, 2, 1) + np.eye(S))
+        | {
+            "time": model.dt * random.normal(size=M),
+            "fraction": np.ones(n),
+            "twist": random.normal(size=(n, model.dim + S)),
+            "velocity": random.normal(size=(n, model.dim)),
+            "angular_velocity": random.normal(size=(n, S)),
+        }
+        | changes
+    )
     return {name: tensor(np.asarray(values[name], float), requires_grad=True) for name in NAMES}
+
+
+def directions(model: RigidBodies, row: Any, inverse_mass: Any, inverse_inertia: Any) -> dict[str, Any]:
+    """Return J and P of rows [N, dim + 2 S], for inverse masses [n] and inverses of inertias [n, S, S]."""
+    dim, S, bodies = model.dim, model.spins, bodies_of_rows(model)
+    of_mass = np.append(inverse_mass, 0.0)[bodies]  # the last is the world, WORLD = -1
+    of_inertia = np.concatenate([inverse_inertia, np.zeros((1, S, S))])[bodies]
+    lines, moments = np.repeat(row[:, None, :dim], 2, axis=1), row[:, dim:].reshape(-1, 2, S)
+    jacobian = np.concatenate([lines, moments], axis=2)
+    response = np.concatenate([of_mass[:, :, None] * lines, np.einsum("rbij,rbj->rbi", of_inertia, moments)], axis=2)
+    sign = np.array([1.0, -1.0])[:, None]
+    return {
+        name: (sign * each).reshape(len(row), -1) for name, each in (("jacobian", jacobian), ("response", response))
+    }
 
 
 def all_at_rest(model: RigidBodies, *but: int) -> tuple[Tensor, Tensor]:
@@ -81,17 +94,11 @@ def bodies_of_rows(model: RigidBodies) -> np.ndarray:
     return np.concatenate([blocks[:NJ], np.repeat(blocks[NJ:], model.dim, axis=0)])
 
 
-def speeds(model: RigidBodies, row: Tensor, twist: Tensor) -> np.ndarray:
+def speeds(model: RigidBodies, jacobian: Tensor, twist: Tensor) -> np.ndarray:
     """Return u of each joint row and of each contact's rows."""
-    dim, S, bodies = model.dim, model.spins, bodies_of_rows(model)
-    V = np.concatenate([twist.data, np.zeros((1, dim + S))])  # the last is the world, WORLD = -1
-    a, b = V[bodies[:, 0]], V[bodies[:, 1]]
-    J = row.data
-    translational = np.einsum("rd,rd->r", J[:, :dim], a[:, :dim] - b[:, :dim])
-    rotational = np.einsum("rs,rs->r", J[:, dim : dim + S], a[:, dim:]) - np.einsum(
-        "rs,rs->r", J[:, dim + S :], b[:, dim:]
-    )
-    return translational + rotational
+    V = np.concatenate([twist.data, np.zeros((1, model.freedoms))])  # the last is the world, WORLD = -1
+    found: np.ndarray = (jacobian.data * V[bodies_of_rows(model)].reshape(model.rows, -1)).sum(axis=1)
+    return found
 
 
 @pytest.mark.parametrize("dim", [2, 3])
@@ -152,7 +159,7 @@ def test_sweeps_converge_to_the_targets_of_the_rows(dim: int) -> None:
     inputs = random_rows(model, seed=5)
     new, _, impulses = Solve.apply(model, *all_at_rest(model), *inputs.values())
     NJ, impulse, limit = model.joint_rows, impulses.data[0], inputs["limit"].data
-    miss = speeds(model, inputs["row"], new) - inputs["target"].data
+    miss = speeds(model, inputs["jacobian"], new) - inputs["target"].data
     np.testing.assert_allclose(miss[:NJ], 0, atol=1e-9)
     normal, pressed = miss[NJ::dim], impulse[NJ::dim]
     assert (pressed >= 0).all() and (normal > -1e-9).all()
@@ -176,7 +183,9 @@ def test_impulses_are_equal_and_opposite(dim: int) -> None:
     what = tensor(np.array([(REST, IMPACT)[c % 2] for c in range(model.contacts)], float)), tensor(np.ones(4))
     new, _, impulse = Solve.apply(model, *what, *inputs.values())
     assert impulse.data.any(axis=1).tolist() == [False, True, True, True]
-    mass = 1 / inputs["inverse_mass"].data
+    bodies = bodies_of_rows(model).reshape(-1)
+    J, P = [inputs[name].data.reshape(-1, model.freedoms) for name in ("jacobian", "response")]
+    mass = np.array([(J[bodies == body] / P[bodies == body])[0, 0] for body in range(model.bodies)])
     momenta = [(mass[:, None] * twist.data[:, :dim]).sum(axis=0) for twist in (inputs["twist"], new)]
     np.testing.assert_allclose(momenta[1], momenta[0], atol=1e-12)
 
@@ -194,10 +203,10 @@ def ball_on_a_floor(fraction: float, *, dv: float, v: float, rests: bool, mu: fl
     model = RigidBodies(2, 0.01, ((Sphere(0.1),),), walls, sweeps=60, **options)
     row = np.array([[0.0, 1, 0, 0], [1, 0, 0, 0], [-1.0, 0, 0, 0], [0.0, 1, 0, 0]])
     values = {
-        "row": row, "target": np.zeros(4), "limit": np.full(2, mu), "bounce": [0.0, 0.5], "inverse_mass": np.ones(1),
-        "spin_change": np.zeros((4, 2)), "moment": np.zeros((4, 2)), "time": [0.0, (fraction - 0.5) * model.dt],
-        "fraction": [fraction], "twist": [[v, dv, 0.0]], "velocity": [[v, 0.0]], "angular_velocity": [[0.0]],
-        "orientation": [[0.0]], "inertia": [[1.0]],
+        **directions(model, row, np.ones(1), np.ones((1, 1, 1))),
+        "target": np.zeros(4), "limit": np.full(2, mu), "bounce": [0.0, 0.5],
+        "time": [0.0, (fraction - 0.5) * model.dt], "fraction": [fraction],
+        "twist": [[v, dv, 0.0]], "velocity": [[v, 0.0]], "angular_velocity": [[0.0]],
     }  # fmt: skip
     what = tensor([float(REST if rests else NONE), float(IMPACT)]), tensor([1.0])
     return model, what, {name: tensor(np.asarray(values[name], float), requires_grad=True) for name in NAMES}
@@ -238,15 +247,8 @@ def test_a_later_impact_of_the_same_bodies_has_the_speed_of_its_own_time() -> No
 def kink(mu: float, slip: float) -> tuple[RigidBodies, Inputs]:
     """Return a ball without spin, of mass 1, that hits the floor at speed 1 and slides at `slip`."""
     model = RigidBodies(2, 0.01, ((Sphere(0.1),),), (Plane((0.0, 1.0)),), sweeps=2)
-    row, zero = np.array([[0.0, 1.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 0.0]]), np.zeros((2, 2))
-    values: dict[str, Any] = {
-        "row": row,
-        "target": np.zeros(2),
-        "limit": [mu],
-        "spin_change": zero,
-        "moment": zero,
-        "inverse_mass": [1.0],
-    }
+    row = np.array([[0.0, 1.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 0.0]])
+    values = {"target": np.zeros(2), "limit": [mu], **directions(model, row, [1.0], np.ones((1, 1, 1)))}
     return model, random_rows(model, **values, twist=np.array([[slip, -1.0, 0.0]]))
 
 
