@@ -37,6 +37,12 @@ def chain(*launches: Launch) -> Launch:
     return launch
 
 
+def _put(numbers: Array, target: Target) -> None:
+    """Set entries of the host, or add to them."""
+    own = target.entries.numbers[target.entries.begin :][: numbers.size]
+    np.add(own, numbers, out=own) if target.adds else np.copyto(own, numbers)
+
+
 class Workspace:
     """Flat arrays by name, on the device, allocated on first use."""
 
@@ -78,6 +84,7 @@ class Transport:
         form = Form(
             runtime.real(), model.dim, model.grid == "staggered", lattice.fields, self._corrects, on_gpu, spread
         )
+        self._extends: dict[str, Launch] = {}
         self._rounds = form.rounds(lattice.lines, lattice.shape[-1])
         *strides, of_field = [int(stride) * runtime.real_dtype().itemsize for stride in lattice.strides]
         self._own_shape, self._own_strides = (lattice.fields, *lattice.shape), (of_field, *strides)
@@ -95,7 +102,7 @@ class Transport:
         """
         launches = [] if given is None else [self._bind_given(kind, given)]
         launches.append(self._bind_load(entries, self._field(kind), self._component))
-        return [*launches, self._bind_extend(kind, self._field(kind), self._component)] if extends else launches
+        return [*launches, self._extend(kind)] if extends else launches
 
     def bring_adjoint(self, entries: Entries) -> Launch:
         """Launch that copies the adjoint of the transported fields."""
@@ -108,6 +115,8 @@ class Transport:
     def take_adj_given(self, target: Target) -> Launch:
         """Launch that copies the adjoint of the values at sides."""
         given, entries = self._given("adj_"), target.entries
+        if isinstance(given, np.ndarray):
+            return partial(_put, given, target)
         put = self._loops.put.bind(given, given.shape[0], int(target.adds), entries.numbers)
         return lambda: put(entries.begin)
 
@@ -158,6 +167,12 @@ class Transport:
     @cached_property
     def _adj_correct(self) -> Launch:
         return self._bind(self._maccormack.adj_correct, ["f", "moved", "u"], ["g", "adj_f", "adj_moved", "adj_u"])
+
+    def _extend(self, kind: str) -> Launch:
+        """Launch that writes the ghosts of f, or of its tangent."""
+        if kind not in self._extends:
+            self._extends[kind] = self._bind_extend(kind, self._field(kind), self._component)
+        return self._extends[kind]
 
     @cached_property
     def _extend_moved(self) -> Launch:
@@ -242,6 +257,8 @@ class Transport:
 
     def _bind_given(self, kind: str, given: Entries) -> Launch:
         array = self._given(kind)
+        if isinstance(array, np.ndarray):
+            return lambda: np.copyto(array, given.numbers[given.begin : given.begin + array.size])
         take = self._loops.take.bind(given.numbers, array.shape[0], array)
         return lambda: take(given.begin)
 
