@@ -77,7 +77,7 @@ SWEEPS = [
     ),
     Sweep(
         motion,
-        ("pair_acceleration", "adj_pair_acceleration", "jvp_pair_acceleration"),
+        ("pair_acceleration", "adj_pair_acceleration"),
         check_of(
             motion,
             "PairAcceleration",

@@ -47,21 +47,6 @@ def adj_pair_acceleration(d, u, y_i, y_j, rho0, mu, b, G, i, j, V, s, k, h, adj_
     return adj_d, (g * N) * adj_f, z * w_i, z * w_j, adj_rho0, g * e * friction, adj_b, (-g * V * q * (i - j)) * d
 
 
-@pair_acceleration.tangent
-def jvp_pair_acceleration(
-    d, u, y_i, y_j, rho0, mu, b, G, i, j, V, s, k, h, dd, du, dy_i, dy_j, drho0, dmu, db, dG
-):  # fmt: skip
-    g, g1 = slope(d, k, h)
-    head, friction = (i - j) * G.dot(d) / rho0, 2 * V / rho0 * (1 + (i + j) * (2 * s / (b + s) - 1))
-    P, N = y_i * (1 - i) * (1 + j) + y_j * (1 - j) * (1 + i) + head, mu * friction
-    dhead = (i - j) * (dG.dot(d) + G.dot(dd)) / rho0
-    dP = dy_i * (1 - i) * (1 + j) + dy_j * (1 - j) * (1 + i) + dhead
-    dN = dmu * friction - N * drho0 / rho0 - 4 * mu * V / rho0 * (i + j) * s / ((b + s) * (b + s)) * db
-    f = (-rho0 * V * P) * d + N * u
-    df = (-V * (drho0 * (P - head) + rho0 * dP)) * d - (rho0 * V * P) * dd + dN * u + N * du
-    return (g1 * d.dot(dd)) * f + g * df
-
-
 @element
 def kick(v, f, G, fluid, e):
     return v + (e * fluid) * (f + G)
