@@ -85,7 +85,8 @@ def find_keys(wanted: str) -> list[KeyDoc]:
             keys = [doc for doc in found if doc.path != wanted or doc.kind not in SECTIONS]
             return keys or found  # a section is explained by its keys
     names = sorted({part for doc in docs for part in (doc.path, doc.path.rpartition(".")[2])})
-    remedy = f"{did_you_mean(wanted, names)} `simphys docs SIMULATOR` lists all keys of a simulator."
+    similar = "" if ":" in wanted else f"{did_you_mean(wanted, names)} "
+    remedy = f"{similar}`simphys docs SIMULATOR` lists all keys of a simulator; one of your own needs an entry point."
     raise InputError("docs", "must name a key, a section or a simulator", repr(wanted), remedy)
 
 

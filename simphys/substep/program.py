@@ -129,7 +129,7 @@ class Op:
     onto: Domain | None = None
     """Index set of the results, where it is not that of the loop."""
     extra: Any = None
-    """Anything that the pattern itself wants to know again."""
+    """Anything that the pattern itself wants to know again, but for what the text of its loops depends on."""
     variant: Any = None
     """Anything else that the text of its loops depends on, hashable, such as which axes of a grid are periodic."""
     model: ref[Any] | None = None
