@@ -82,6 +82,20 @@ def check_side(key: Key, side: str, dim: int) -> Iterator[Problem]:
         yield Problem(key, f"must be a side of a {dim}-D grid", side, f"Its sides are {', '.join(SIDES[: 2 * dim])}.")
 
 
+def check_sides(key: Key, sides: str | Iterable[str], dim: int) -> Iterator[Problem]:
+    """Check that a grid of `dim` dimensions has the sides that a table names; one kind for all sides names none."""
+    for side in () if isinstance(sides, str) else sides:
+        yield from check_side((*key, side), side, dim)
+
+
+def check_one_of(key: Key, section: Section, *names: str) -> Iterator[Problem]:
+    """Check that a section gives exactly one of these keys."""
+    given = [name for name in names if getattr(section, name) is not None]
+    if len(given) != 1:
+        constraint = f"needs one of {', '.join(names[:-1])} and {names[-1]}"
+        yield Problem(key, constraint, Words(" and ".join(given) or "none"), "Give exactly one.")
+
+
 def check_periodic(key: Key, kinds: Sequence[str], default: str) -> Iterator[Problem]:
     """Check that opposite sides are periodic together."""
     for axis in range(len(kinds) // 2):

@@ -8,16 +8,18 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-from simphys.scenefile.section import Problem
+from simphys.scenefile.section import Problem, Range
 from simphys.scenefile.shared import (
     FieldFileSection,
     check_axes,
     check_cells,
     check_index,
     check_length,
+    check_one_of,
     check_periodic,
     check_rows,
     check_side,
+    check_sides,
     fill_cells,
     kinds_of_sides,
     sum_bumps,
@@ -53,6 +55,13 @@ def test_sides_are_those_of_the_grid_and_periodic_in_pairs() -> None:
     (found,) = check_periodic(("b",), kinds, "closed")
     assert found.found == {"x-": "periodic", "x+": "closed"} and "sides not listed are closed" in found.remedy
     assert not [*check_periodic(("b",), ("periodic",) * 2, "closed")]
+
+
+def test_tables_name_sides_and_sections_one_of_some_keys() -> None:
+    assert [each.key for each in check_sides(("s",), {"x-": "open", "z-": "open"}, 2)] == [("s", "z-")]
+    assert not [*check_sides(("s",), "open", 2)]
+    (found,) = check_one_of(("r",), Range(first=0, last=1), "first", "last")
+    assert (found.constraint, found.found) == ("needs one of first and last", "first and last")
 
 
 def test_fields_come_from_numbers_bumps_and_files(tmp_path: Path) -> None:

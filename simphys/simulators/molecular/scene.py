@@ -11,7 +11,7 @@ import numpy as np
 from simphys.scenefile.model_sections import scene_of
 from simphys.scenefile.section import Fields, Problem
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import check_rows
+from simphys.scenefile.shared import check_length, check_rows
 from simphys.simulator import Array
 from simphys.simulator.neighbours import count_most, find_nearest, require_room
 
@@ -93,9 +93,7 @@ class MolecularConfig(Config):
         n, mass = len(position), np.resize(np.array(material.mass), len(position))
         params = {
             "mass": mass,
-            "epsilon": np.array(material.epsilon),
-            "sigma": np.array(material.sigma),
-            "steepness": np.array(material.steepness),
+            **{name: np.array(getattr(material, name)) for name in ("epsilon", "sigma", "steepness")},
             "friction": np.array(1.0 if bath is None else bath.friction),
             "temperature": np.array(1.0 if bath is None else bath.temperature),
             "bond_stiffness": _expand(self.bonds, "stiffness", np.zeros(len(bonds))),
@@ -183,9 +181,7 @@ def _check_links(
             yield Problem((name, "atoms", row), constraint, each, "Correct it.")
             return
     for key, given in section:
-        if key != "atoms" and isinstance(given, list) and len(given) != len(atoms):
-            constraint = f"must have {len(atoms)} values, one for each of the {name}"
-            yield Problem((name, key), constraint, len(given), "Give one, or so many.")
+        yield from check_length((name, key), given, len(atoms), name.removesuffix("s"))
     pairs = link(atoms, atoms[:0]) if count == 2 else link(atoms[:0], atoms)
     lengths = find_lengths(unwrap(position, pairs, box), pairs)
     if lengths.max() > 0.5 * min(box):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from simphys.scenefile.demands import demands_of
 from simphys.scenefile.model_sections import scene_of
-from simphys.scenefile.section import EACH, Fields, Problem
+from simphys.scenefile.section import EACH, Fields
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import kinds_of_sides
 from simphys.simulator import Array
@@ -36,6 +36,8 @@ class MPMConfig(Config):
         | {name: partial(scene_checks.name_range, name) for name in scene_checks.RANGES}
     )
 
+    find_problems = staticmethod(scene_checks.find_problems)
+
     simulator: MPMSimulator
     grid: GridSection
     bodies: list[BodySection]
@@ -51,10 +53,6 @@ class MPMConfig(Config):
     def laws(self) -> tuple[str, ...]:
         """The laws in use, in the order in which bodies name them."""
         return tuple(dict.fromkeys([body.law for body in self.bodies]))
-
-    @classmethod
-    def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        return scene_checks.find_problems(sections)
 
     def _repeat(self, values: Any, dtype: type = float) -> Array:
         """Repeat the value of each body for all of its particles."""

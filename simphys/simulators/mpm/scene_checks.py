@@ -12,7 +12,7 @@ import numpy as np
 from simphys.numerics.orientation import matrices
 from simphys.rollout.budget import format_size, measure_free
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
-from simphys.scenefile.shared import check_axes
+from simphys.scenefile.shared import check_axes, check_one_of, check_sides
 from simphys.simulator import Array
 
 from .collider import SHAPES
@@ -56,15 +56,12 @@ def find_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _check_grid(grid: GridSection) -> Iterator[Problem]:
-    dim, least = len(grid.cells), 2 * grid.margin + 2
+    least = 2 * grid.margin + 2
     for axis, count in enumerate(grid.cells):
         if count < least:
             constraint = f"must be at least {least}, as walls take {grid.margin} nodes at each side"
             yield Problem(("grid", "cells", axis), constraint, count, "Give more nodes.")
-    for face in grid.walls if isinstance(grid.walls, dict) else ():
-        if face[0] not in "xyz"[:dim]:
-            remedy = f"Its axes are {', '.join('xyz'[:dim])}."
-            yield Problem(("grid", "walls", face), f"must be a face of a {dim}-D grid", face, remedy)
+    yield from check_sides(("grid", "walls"), grid.walls, len(grid.cells))
 
 
 def _check_body(key: Key, body: BodySection, dim: int | None) -> Iterator[Problem]:
@@ -78,9 +75,7 @@ def _check_body(key: Key, body: BodySection, dim: int | None) -> Iterator[Proble
     if body.per_cell is not None and body.particle_spacing is not None:
         both = {"per_cell": body.per_cell, "particle_spacing": body.particle_spacing}
         yield Problem(key, "must have only one of per_cell and particle_spacing", both, "Drop one.")
-    if (body.density is None) == (body.particle_mass is None):
-        found = Words("neither" if body.density is None else "both")
-        yield Problem(key, "must have exactly one of density and particle_mass", found, "Give exactly one.")
+    yield from check_one_of(key, body, "density", "particle_mass")
     if body.fibre is not None and not any(body.fibre):
         yield Problem((*key, "fibre"), "must have a direction", body.fibre, "Give a nonzero vector.")
     if body.fibre is not None and body.actuator is None:
@@ -176,14 +171,11 @@ def _check_places(grid: GridSection, bodies: Sequence[BodySection]) -> Iterator[
             remedy = "Raise per_cell, or make the body larger."
             yield Problem(("bodies", place), "a body must have a particle", Words("none"), remedy)
         low, high, _ = _extent(body, grid)
-        for corner, where, outside in (
-            ("lower", low, np.any(low < lower - slack)),
-            ("upper", high, np.any(high > upper + slack)),
-        ):
-            if outside:
-                constraint = (
-                    f"a body must be inside of the walls, from {_format_corner(lower)} to {_format_corner(upper)}"
-                )
+        outside = {"lower": (low, low < lower - slack), "upper": (high, high > upper + slack)}
+        for corner, (where, is_outside) in outside.items():
+            if is_outside.any():
+                room = f"from {_format_corner(lower)} to {_format_corner(upper)}"
+                constraint = f"a body must be inside of the walls, {room}"
                 found = Words(f"its {corner} corner at {_format_corner(where)}")
                 yield Problem(("bodies", place), constraint, found, "Move it, make it smaller, or give more cells.")
     for (one, body), (other, second) in combinations(enumerate(bodies), 2):

@@ -208,8 +208,8 @@ def without(body: dict[str, Any], *keys: str) -> dict[str, Any]:
         ([{**BOX, "lower": [0.3] * 3}, BALL], "grid"),
         ([{**BOX, "velocity": [1.0] * 3}], "bodies.0.velocity: must have 2 elements, one for each axis of the grid; "),
         ([{**BOX, "per_cell": 2, "particle_spacing": 0.1}], "bodies.0: must have only one of per_cell and particle_sp"),
-        ([without(BOX, "density")], "bodies.0: must have exactly one of density and particle_mass; found neither. "),
-        ([{**BOX, "particle_mass": 1.0}], "bodies.0: must have exactly one of density and particle_mass; found both. "),
+        ([without(BOX, "density")], "bodies.0: needs one of density and particle_mass; found none. "),
+        ([{**BOX, "particle_mass": 1.0}], "bodies.0: needs one of density and particle_mass; found density and "),
         ([{**BOX, "fibre": [1.0, 0.0]}], "bodies.0.fibre: is only for a body with an actuator; found [1.0, 0.0]. "),
         ([{**BOX, "actuator": 0, "fibre": [0.0, 0.0]}], "bodies.0.fibre: must have a direction; found [0.0, 0.0]. "),
         (
@@ -255,7 +255,7 @@ def test_bodies_may_touch_and_a_ball_may_be_in_a_corner_of_another_ones_bounding
         ),
         (
             {"grid": {"cells": [20, 20], "spacing": 0.05, "walls": {"z-": "slip"}}},
-            'grid.walls.z-: must be a face of a 2-D grid; found "z-". Its axes are x, y.',
+            'grid.walls.z-: must be a side of a 2-D grid; found "z-". Its sides are x-, x+, y-, y+.',
         ),
         ({"bodies": []}, "bodies: there must be a body; found nothing. Add a [[bodies]] section."),
         (
