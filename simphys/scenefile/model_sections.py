@@ -126,8 +126,14 @@ def _make_sections(model: Any, config: type[BaseModel], counted: Collection[Key]
 
 
 def _describe(field: _Field) -> str:
-    meaning = meanings(field.record).get(field.of, "")
+    meaning, standard = meanings(field.record).get(field.of, ""), field.about.standard
+    if _is_vector(field.about) and standard is not None:  # others have the number as default of their key
+        meaning = f"{meaning} {standard:g} by default."
     return textwrap.fill(f"{field.name} [{field.about.unit}]: {meaning}".rstrip(": "), 118)
+
+
+def _is_vector(about: Declaration) -> bool:
+    return bool(about.axes) and (about.axes[-1] == "dim" or about.axes[-1].isdigit())
 
 
 def _make_key(about: Declaration, *, is_list: bool) -> tuple[Any, Any]:
@@ -142,7 +148,7 @@ def _make_key(about: Declaration, *, is_list: bool) -> tuple[Any, Any]:
         inner = list[inner]
     if is_list:
         return Annotated[inner, Field(min_length=1)], ...
-    if not (about.axes[-1] == "dim" or about.axes[-1].isdigit()):
+    if not _is_vector(about):
         return number | inner, default
     return (inner, ...) if about.standard is None else (inner | None, None)
 

@@ -46,6 +46,11 @@ def sum_bumps(places: Sequence[Array], bumps: Iterable[tuple[Sequence[float], fl
     return made
 
 
+def place_lattice(origin: Sequence[float] | Array, counts: Sequence[int], spacing: float | Array) -> Array:
+    """Place `counts` points along the axes, `spacing` [m] apart, from `origin` on: [n, dim], last axis fastest."""
+    return np.asarray(origin, dtype=float) + spacing * np.indices(counts).reshape(len(counts), -1).T
+
+
 def kinds_of_sides(given: str | Mapping[Any, str], dim: int, default: str) -> tuple[Any, ...]:
     """List the kind of each side, in the order of SIDES: one for all, or those of a table and the default."""
     return tuple([given if isinstance(given, str) else given.get(side, default) for side in SIDES[: 2 * dim]])

@@ -22,6 +22,7 @@ from simphys.scenefile.shared import (
     check_sides,
     fill_cells,
     kinds_of_sides,
+    place_lattice,
     sum_bumps,
 )
 
@@ -62,6 +63,11 @@ def test_tables_name_sides_and_sections_one_of_some_keys() -> None:
     assert not [*check_sides(("s",), "open", 2)]
     (found,) = check_one_of(("r",), Range(first=0, last=1), "first", "last")
     assert (found.constraint, found.found) == ("needs one of first and last", "first and last")
+
+
+def test_a_lattice_begins_at_its_origin_and_its_last_index_runs_fastest() -> None:
+    position = place_lattice([1.0, 2.0], [2, 3], 0.5)
+    assert position.tolist() == [[1, 2], [1, 2.5], [1, 3], [1.5, 2], [1.5, 2.5], [1.5, 3]]
 
 
 def test_fields_come_from_numbers_bumps_and_files(tmp_path: Path) -> None:

@@ -155,20 +155,15 @@ class WaveConfig(Config):
         dim = len(grid.cells)
         position = group_rows([source.position for source in sources], sources, dim)
         velocity = group_rows([source.velocity or [0.0] * dim for source in sources], sources, dim)
-        positions = receiver_position(self.receivers, dim)
-        layer_cells = self.build_model().layer_cells
         params = {
             **fill_record(self, Params),
             "source_velocity": velocity if velocity.any() else np.zeros(position.shape[-2:]),
-            "receiver_position": positions,
+            "receiver_position": receiver_position(self.receivers, dim),
         }
-        start = {
+        start = {name: np.zeros(shape) for name, shape in self.build_model().state_shapes().items()} | {
             "height": grid.fill(state.height),
             "previous": grid.fill(state.height if state.previous is None else state.previous),
-            "slope_memory": np.zeros(layer_cells),
-            "curvature_memory": np.zeros(layer_cells),
             "source_position": position,
-            "received": np.zeros(len(positions)),
         }
         batched = [name for name, x in {**params, **start}.items() if name.startswith("source") and x.ndim > 2]
         channels = position.shape[-2] or None
