@@ -11,6 +11,7 @@ from simphys.numerics.multigrid import coarsest_cells
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
 from simphys.scenefile.shared import (
     SIDES,
+    FieldFileSection,
     Side,
     check_axes,
     check_cells,
@@ -111,8 +112,6 @@ def _check_state(state: StateSection, dim: int) -> Iterator[Problem]:
     yield from check_axes(("state", "velocity"), state.velocity, dim)
     if isinstance(state.velocity, NamedFlowSection):
         yield from check_axes(("state", "velocity", "origin"), state.velocity.origin, dim)
-    for place, puff in enumerate(state.smoke if isinstance(state.smoke, list) else []):
-        yield from check_axes(("state", "smoke", place, "centre"), puff.centre, dim)
 
 
 def _check_obstacle(obstacle: ObstacleSection, dim: int) -> Iterator[Problem]:
@@ -131,8 +130,9 @@ def _check_files(model: Smoke, obstacle: ObstacleSection | None, state: StateSec
     if obstacle is not None and obstacle.file is not None:
         yield from check_file(("obstacle", "file"), lambda: obstacle.measure(model))
     if state is not None:
-        yield from check_cells(("state", "velocity"), (model.dim, *model.faces), state.velocity)
         yield from check_cells(("state", "smoke"), model.cells, state.smoke)
+        if isinstance(state.velocity, FieldFileSection):
+            yield from check_cells(("state", "velocity"), (model.dim, *model.faces), state.velocity)
 
 
 def _check_balance(made: Smoke, sides: Mapping[Side, SideFlowSection], distance: Array | None) -> Iterator[Problem]:

@@ -21,7 +21,6 @@ from simphys.scenefile.shared import (
     check_sides,
     fill_cells,
     kinds_of_sides,
-    sum_bumps,
 )
 from simphys.scenefile.survey import (
     ReceiversSection,
@@ -34,7 +33,6 @@ from simphys.scenefile.survey import (
     receiver_position,
     shots,
 )
-from simphys.simulator import Array
 
 from .model import Params, Wave
 from .receive import receive
@@ -74,13 +72,6 @@ class GridSection(Section):
     def kinds(self) -> tuple[Kind, ...]:
         """Kind of the boundary at each side."""
         return kinds_of_sides(self.boundaries, len(self.cells), "zero")
-
-    def fill(self, given: float | list[BumpSection] | FieldFileSection) -> Array:
-        """Compute the field given by a number, bumps or a file, [*cells]."""
-        if not isinstance(given, list):
-            return fill_cells(self.cells, given)
-        places = np.meshgrid(*[self.spacing * np.arange(n) for n in self.cells], indexing="ij", sparse=True)
-        return sum_bumps(places, [(bump.centre, bump.width, bump.amplitude) for bump in given])
 
 
 class BumpSection(Section):
@@ -146,8 +137,6 @@ class WaveConfig(Config):
         yield from check_receivers(receivers or ReceiversSection(), _bounds(grid))
         for name, given in state or ():
             yield from check_cells(("state", name), grid.cells, given)
-            for place, bump in enumerate(given if isinstance(given, list) else []):
-                yield from check_axes(("state", name, place, "centre"), bump.centre, len(grid.cells))
 
     def build_fields(self) -> Fields:
         """Build every field; with several shots, source positions have a batch axis. The receivers read 0 as yet."""
@@ -160,9 +149,10 @@ class WaveConfig(Config):
             "source_velocity": velocity if velocity.any() else np.zeros(position.shape[-2:]),
             "receiver_position": receiver_position(self.receivers, dim),
         }
+        previous = state.height if state.previous is None else state.previous
         start = {name: np.zeros(shape) for name, shape in self.build_model().state_shapes().items()} | {
-            "height": grid.fill(state.height),
-            "previous": grid.fill(state.height if state.previous is None else state.previous),
+            "height": fill_cells(grid.cells, state.height, grid.spacing, 0.0),
+            "previous": fill_cells(grid.cells, previous, grid.spacing, 0.0),
             "source_position": position,
         }
         batched = [name for name, x in {**params, **start}.items() if name.startswith("source") and x.ndim > 2]
