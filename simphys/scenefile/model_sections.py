@@ -69,16 +69,20 @@ def check_fields(config: Any, sections: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def fill_record(config: Any, record: Any) -> dict[str, Array]:
-    """Compute the arrays of those fields of Params or State that sections hold, at full size."""
-    sizes = SimpleNamespace(**_read_sizes(config, dict(config)))
+    """Compute the arrays of those fields of Params or State that sections give, at full size.
+
+    Fields of a section that the scene does without have none, nor have those whose size no key of `scene_of` gives.
+    """
+    sizes = _read_sizes(config, dict(config))
     found = {}
     for field in _list_fields(record):
-        given = getattr(getattr(config, field.section), field.name)
-        shape = compute_shape(f"{type(config).__name__}: {field.name}", sizes, field.about)
-        if isinstance(given, FieldFileSection):
-            found[field.of] = fill_cells(shape, given)
-        else:
-            found[field.of] = np.full(shape, (field.about.standard or 0.0) if given is None else given, float)
+        given = getattr(getattr(config, field.section), field.name, None)
+        given = field.about.standard if given is None else given
+        if given is None or not all([axis.isdigit() or axis.removeprefix("*") in sizes for axis in field.about.axes]):
+            continue
+        shape = compute_shape(f"{type(config).__name__}: {field.name}", SimpleNamespace(**sizes), field.about)
+        is_file = isinstance(given, FieldFileSection)
+        found[field.of] = fill_cells(shape, given) if is_file else np.full(shape, given, float)
     return found
 
 
