@@ -75,9 +75,8 @@ class MolecularConfig(Config):
                 wrong.append(Problem((name, entry), constraint, len(given), remedy))
         yield from wrong
         if material is not None and len(position) > 1 and not wrong:
-            bonds, angles = (list_atoms(sections.get(name), count) for name, count in (("bonds", 2), ("angles", 3)))
-            bonded, links = sections.get("bonds"), link(bonds, angles)
-            exclude = len(links) and not (bonded is not None and bonded.beads)
+            links = link(list_atoms(sections.get("bonds"), 2), list_atoms(sections.get("angles"), 3))
+            exclude = len(links) and not getattr(sections.get("bonds"), "beads", False)
             distance, i, j = find_nearest(position, box, number_molecules(links, len(position)) if exclude else None)
             if distance < NEAREST * material.sigma:
                 constraint = f"atoms {i} and {j} must be at least {NEAREST * material.sigma:.3g} apart, 0.7 of sigma"

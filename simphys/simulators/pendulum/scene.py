@@ -200,9 +200,9 @@ def _check_chain(sections: Mapping[str, Any]) -> Iterator[Problem]:
     n = np.size(geometry.length)
     if material is not None:
         yield from _find_massless(material, n)
-    for section, name, names in ((material, "material", (*OF_LINKS, *FRICTION)), (state, "state", ("angle", "rate"))):
-        for each in names:
-            yield from check_length((name, each), getattr(section, each, None), n, "link")
+    of_links = [("material", each) for each in (*OF_LINKS, *FRICTION)]
+    for name, each in (*of_links, ("state", "angle"), ("state", "rate")):
+        yield from check_length((name, each), getattr(sections.get(name), each, None), n, "link")
 
 
 def _find_massless(material: MaterialSection, links: int) -> Iterator[Problem]:
@@ -216,12 +216,11 @@ def _find_massless(material: MaterialSection, links: int) -> Iterator[Problem]:
 
 
 def _check_spherical(sections: Mapping[str, Any]) -> Iterator[Problem]:
-    geometry, material, environment, state = map(sections.get, ("geometry", "material", "environment", "state"))
-    for section, name, names in ((geometry, "geometry", ("length",)), (material, "material", ("mass", "damping"))):
-        for each in names:
-            value = getattr(section, each, None)
-            if isinstance(value, list):
-                yield Problem((name, each), "a spherical pendulum takes a number", value, "Give one number.")
+    material, environment, state = map(sections.get, ("material", "environment", "state"))
+    for name, each in (("geometry", "length"), ("material", "mass"), ("material", "damping")):
+        value = getattr(sections.get(name), each, None)
+        if isinstance(value, list):
+            yield Problem((name, each), "a spherical pendulum takes a number", value, "Give one number.")
     for each in OF_CHAINS:
         value = getattr(material, each, None)
         if value is not None:
