@@ -32,7 +32,7 @@ from simphys.scenefile.observation_checks import (
 )
 from simphys.scenefile.section import NOTHING, Fields, Indices, Key, Problem, Range, Words, rows_of
 from simphys.scenefile.sections import OutputSection, RuntimeSection, TimeSection, sections_of_experiment
-from simphys.scenefile.shared import check_index, check_length
+from simphys.scenefile.shared import check_index, check_length, check_one_of
 from simphys.scenefile.unknown_entries import unknown_problems, value_problems, with_values
 from simphys.scenefile.validate import did_you_mean
 
@@ -174,9 +174,8 @@ def _check_loss(loss: LossSection, unknowns: Mapping[str, Any] | None) -> Iterat
         if isinstance(term, RegularizationSection) and unknowns is not None and term.unknown not in unknowns:
             remedy = did_you_mean(term.unknown, list(unknowns))
             yield Problem((*key, "unknown"), "must be the label of an unknown", term.unknown, remedy)
-        if isinstance(term, FinalStateSection) and (term.target is None) == (term.target_offset is None):
-            found = NOTHING if term.target is None else [term.target, term.target_offset]
-            yield Problem(key, "needs one of target and target_offset", found, "Give exactly one of them.")
+        if isinstance(term, FinalStateSection):
+            yield from check_one_of(key, term, "target", "target_offset")
 
 
 def _check_term(

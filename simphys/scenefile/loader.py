@@ -23,7 +23,7 @@ from simphys.scenefile.locate import locate
 from simphys.scenefile.model_sections import check_fields
 from simphys.scenefile.overrides import Override, apply_override, parse_override
 from simphys.scenefile.section import EACH, Key, Problem
-from simphys.scenefile.sections import Config
+from simphys.scenefile.sections import Config, TimeSection
 from simphys.scenefile.simulators import find_config
 from simphys.scenefile.sizes import find_size_problems, numerical_errors_as_input_errors
 from simphys.scenefile.validate import did_you_mean, find_broken_texts, validate_sections
@@ -261,7 +261,8 @@ def _validated(data: dict[str, Any], where: Where) -> Config:
     sections, problems = validate_sections(model, data)
     problems += find_broken_texts(data)
     problems += check_sections(sections)
-    config = model.model_construct(**sections)
+    placeholder = TimeSection(dt=1.0, steps=1)  # in place of one that is invalid: models, and so fields, have a dt
+    config = model.model_construct(**{"time": placeholder, **sections})
     problems += _problems_of_simulator(config, sections, where)
     problems = [problem for problem in problems if not any([_is_of(problem, each) for each in unnamed])] + unnamed
     if problems:

@@ -69,16 +69,20 @@ def check_fields(config: Any, sections: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def fill_record(config: Any, record: Any) -> dict[str, Array]:
-    """Compute the arrays of those fields of Params or State that sections hold, at full size."""
-    sizes = SimpleNamespace(**_read_sizes(config, dict(config)))
+    """Compute the arrays of those fields of Params or State that sections give, at full size.
+
+    Fields of a section that the scene does without have none, nor have those whose size no key of `scene_of` gives.
+    """
+    sizes = _read_sizes(config, dict(config))
     found = {}
     for field in _list_fields(record):
-        given = getattr(getattr(config, field.section), field.name)
-        shape = compute_shape(f"{type(config).__name__}: {field.name}", sizes, field.about)
-        if isinstance(given, FieldFileSection):
-            found[field.of] = fill_cells(shape, given)
-        else:
-            found[field.of] = np.full(shape, (field.about.standard or 0.0) if given is None else given, float)
+        given = getattr(getattr(config, field.section), field.name, None)
+        given = field.about.standard if given is None else given
+        if given is None or not all([axis.isdigit() or axis.removeprefix("*") in sizes for axis in field.about.axes]):
+            continue
+        shape = compute_shape(f"{type(config).__name__}: {field.name}", SimpleNamespace(**sizes), field.about)
+        is_file = isinstance(given, FieldFileSection)
+        found[field.of] = fill_cells(shape, given) if is_file else np.full(shape, given, float)
     return found
 
 
@@ -126,8 +130,14 @@ def _make_sections(model: Any, config: type[BaseModel], counted: Collection[Key]
 
 
 def _describe(field: _Field) -> str:
-    meaning = meanings(field.record).get(field.of, "")
+    meaning, standard = meanings(field.record).get(field.of, ""), field.about.standard
+    if _is_vector(field.about) and standard is not None:  # others have the number as default of their key
+        meaning = f"{meaning} {standard:g} by default."
     return textwrap.fill(f"{field.name} [{field.about.unit}]: {meaning}".rstrip(": "), 118)
+
+
+def _is_vector(about: Declaration) -> bool:
+    return bool(about.axes) and (about.axes[-1] == "dim" or about.axes[-1].isdigit())
 
 
 def _make_key(about: Declaration, *, is_list: bool) -> tuple[Any, Any]:
@@ -142,7 +152,7 @@ def _make_key(about: Declaration, *, is_list: bool) -> tuple[Any, Any]:
         inner = list[inner]
     if is_list:
         return Annotated[inner, Field(min_length=1)], ...
-    if not (about.axes[-1] == "dim" or about.axes[-1].isdigit()):
+    if not _is_vector(about):
         return number | inner, default
     return (inner, ...) if about.standard is None else (inner | None, None)
 

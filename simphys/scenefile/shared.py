@@ -29,21 +29,31 @@ class FieldFileSection(Section):
     greys: Annotated[list[float], Field(min_length=2, max_length=2)] = [0.0, 1.0]
 
 
-def fill_cells(cells: Sequence[int], given: float | FieldFileSection) -> Array:
-    """Compute a field, [*cells]. Errors: InputError for a file that does not hold one."""
+def fill_cells(
+    cells: Sequence[int], given: float | Sequence[Section] | FieldFileSection, spacing: float = 1.0, offset: float = 0.5
+) -> Array:
+    """Compute a field, [*cells], of a number, a file, or bumps height exp(-|x - centre|^2 / width^2), which add up.
+
+    A bump is a section of its centre, width and height, in this order; the middle of cell i is at spacing (i + offset).
+    Errors: InputError for a file that does not hold a field.
+    """
     shape = tuple(cells)
     if isinstance(given, FieldFileSection):
         return read_field(given.file, [shape], greys=given.greys)
-    return np.full(shape, float(given))
-
-
-def sum_bumps(places: Sequence[Array], bumps: Iterable[tuple[Sequence[float], float, float]]) -> Array:
-    """Sum bumps height exp(-|x - centre|^2 / width^2), each (centre, width, height), at coordinates along each axis."""
-    made = np.zeros(np.broadcast_shapes(*[x.shape for x in places]))
-    for centre, width, height in bumps:
+    if isinstance(given, float | int):
+        return np.full(shape, float(given))
+    made = np.zeros(shape)
+    places = np.meshgrid(*[spacing * (np.arange(n) + offset) for n in shape], indexing="ij", sparse=True)
+    for bump in given:
+        centre, width, height = dict(bump).values()
         squares = sum([(x - c) ** 2 for x, c in zip(places, centre, strict=True)])
         made += height * np.exp(-squares / width**2)
     return made
+
+
+def place_lattice(origin: Sequence[float] | Array, counts: Sequence[int], spacing: float | Array) -> Array:
+    """Place `counts` points along the axes, `spacing` [m] apart, from `origin` on: [n, dim], last axis fastest."""
+    return np.asarray(origin, dtype=float) + spacing * np.indices(counts).reshape(len(counts), -1).T
 
 
 def kinds_of_sides(given: str | Mapping[Any, str], dim: int, default: str) -> tuple[Any, ...]:
@@ -82,6 +92,20 @@ def check_side(key: Key, side: str, dim: int) -> Iterator[Problem]:
         yield Problem(key, f"must be a side of a {dim}-D grid", side, f"Its sides are {', '.join(SIDES[: 2 * dim])}.")
 
 
+def check_sides(key: Key, sides: str | Iterable[str], dim: int) -> Iterator[Problem]:
+    """Check that a grid of `dim` dimensions has the sides that a table names; one kind for all sides names none."""
+    for side in () if isinstance(sides, str) else sides:
+        yield from check_side((*key, side), side, dim)
+
+
+def check_one_of(key: Key, section: Section, *names: str) -> Iterator[Problem]:
+    """Check that a section gives exactly one of these keys."""
+    given = [name for name in names if getattr(section, name) is not None]
+    if len(given) != 1:
+        constraint = f"needs one of {', '.join(names[:-1])} and {names[-1]}"
+        yield Problem(key, constraint, Words(" and ".join(given) or "none"), "Give exactly one.")
+
+
 def check_periodic(key: Key, kinds: Sequence[str], default: str) -> Iterator[Problem]:
     """Check that opposite sides are periodic together."""
     for axis in range(len(kinds) // 2):
@@ -107,7 +131,9 @@ def check_file(
 
 
 def check_cells(key: Key, cells: Sequence[int], given: object, *, positive: bool = False) -> Iterator[Problem]:
-    """Find the problem of the file of a field, if it has one, by the key of the field."""
+    """Find the problem of the file of a field, or of the centres of bumps, if it has any, by the key of the field."""
+    for place, bump in enumerate(given if isinstance(given, list) else ()):
+        yield from check_axes((*key, place, "centre"), bump.centre, len(cells))
     if isinstance(given, FieldFileSection):
         wanted, picture = "must be above 0" if positive else "", given.file.endswith(".png")
         remedy = "Set `greys` to the values of black and white." if picture else "Correct the file."

@@ -63,13 +63,13 @@ def receiver_position(receivers: ReceiversSection, dim: int) -> Array:
     return np.concatenate([np.array(receivers.position, dtype=float).reshape(-1, dim), *lines])
 
 
-def receiver_keys(receivers: ReceiversSection) -> Iterator[tuple[Key, list[float]]]:
-    """Iterate over the positions that a scene gives for receivers, with their keys."""
+def check_receivers(receivers: ReceiversSection, bounds: Mapping[str, tuple[float, float]]) -> Iterator[Problem]:
+    """Check that receivers, and the ends of lines of them, are within these bounds of the grid."""
     for place, position in enumerate(receivers.position):
-        yield ("receivers", "position", place), position
+        yield from check_place(("receivers", "position", place), position, bounds, "a receiver")
     for place, line in enumerate(receivers.lines):
-        for name in ("start", "end"):
-            yield ("receivers", "lines", place, name), getattr(line, name)
+        for name, position in (("start", line.start), ("end", line.end)):
+            yield from check_place(("receivers", "lines", place, name), position, bounds, "a receiver")
 
 
 def check_control(sources: Sequence[InShot], sections: Mapping[str, Any]) -> Iterator[Problem]:

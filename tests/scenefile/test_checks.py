@@ -69,7 +69,7 @@ def test_sections_that_fit_are_accepted(sections: Any) -> None:
         ({"runtime": {"memory": -1}}, "runtime.memory: the budget is a size; found -1. Write "),
         ({"loss": {"kind": "huber"}}, "loss: the huber loss needs delta; found nothing. Add delta = 1.5"),
         ({"loss": {"delta": 2.0}}, "loss.delta: belongs to huber, soft_l1, cauchy; found 2.0. Use kind"),
-        (term(), "loss.terms.0: needs one of target and target_offset; found nothing. "),
+        (term(), "loss.terms.0: needs one of target and target_offset; found none. "),
         (term(target=[1.0, 1.0], target_offset=[1.0, 1.0]), "loss.terms.0: needs one of target and target_offset; "),
         (term(target=[1.0]), "loss.terms.0.target: must be a vector of 2 numbers or 3 of them; found [1.0]. "),
         (term(target=[[1.0, 1.0]]), "loss.terms.0.target: must be a vector of 2 numbers or 3 of them; "),

@@ -8,20 +8,28 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-from simphys.scenefile.section import Problem
+from simphys.scenefile.section import Problem, Range, Section
 from simphys.scenefile.shared import (
     FieldFileSection,
     check_axes,
     check_cells,
     check_index,
     check_length,
+    check_one_of,
     check_periodic,
     check_rows,
     check_side,
+    check_sides,
     fill_cells,
     kinds_of_sides,
-    sum_bumps,
+    place_lattice,
 )
+
+
+class Bump(Section):
+    centre: list[float]
+    width: float
+    height: float
 
 
 def test_lists_have_an_element_for_each_thing_and_numbers_stand_for_all() -> None:
@@ -55,6 +63,18 @@ def test_sides_are_those_of_the_grid_and_periodic_in_pairs() -> None:
     assert not [*check_periodic(("b",), ("periodic",) * 2, "closed")]
 
 
+def test_tables_name_sides_and_sections_one_of_some_keys() -> None:
+    assert [each.key for each in check_sides(("s",), {"x-": "open", "z-": "open"}, 2)] == [("s", "z-")]
+    assert not [*check_sides(("s",), "open", 2)]
+    (found,) = check_one_of(("r",), Range(first=0, last=1), "first", "last")
+    assert (found.constraint, found.found) == ("needs one of first and last", "first and last")
+
+
+def test_a_lattice_begins_at_its_origin_and_its_last_index_runs_fastest() -> None:
+    position = place_lattice([1.0, 2.0], [2, 3], 0.5)
+    assert position.tolist() == [[1, 2], [1, 2.5], [1, 3], [1.5, 2], [1.5, 2.5], [1.5, 3]]
+
+
 def test_fields_come_from_numbers_bumps_and_files(tmp_path: Path) -> None:
     file, cells = tmp_path / "field.npy", [2, 3]
     np.save(file, np.arange(6.0).reshape(2, 3) - 1)
@@ -66,9 +86,11 @@ def test_fields_come_from_numbers_bumps_and_files(tmp_path: Path) -> None:
     assert str(found.found) == "-1 in cell [0, 0] of the file"
     (found,) = check_cells(("f",), [3, 3], given)
     assert found.constraint == "must have the shape [3, 3]" and str(file) in str(found.found)
-    x, y = np.meshgrid([0.0, 1.0], [0.0, 2.0, 4.0], indexing="ij", sparse=True)
-    bumps = sum_bumps([x, y], [([1.0, 2.0], 0.5, 3.0), ([0.0, 0.0], 1.0, 1.0)])
-    assert bumps.shape == (2, 3) and bumps[1, 1] == pytest.approx(3 + np.exp(-5)) and bumps[0, 0] == pytest.approx(1)
+    one, other = Bump(centre=[2.0, 2.0], width=0.5, height=3.0), Bump(centre=[0.0, 0.0], width=1.0, height=1.0)
+    bumps = fill_cells(cells, [one, other], 2.0, 0.0)
+    assert fill_cells(cells, [one], 4.0)[0, 0] == 3 and not [*check_cells(("f",), cells, [one, other])]
+    assert [each.key for each in check_cells(("f",), [3], [one])] == [("f", 0, "centre")]
+    assert bumps.shape == (2, 3) and bumps[1, 1] == pytest.approx(3 + np.exp(-8)) and bumps[0, 0] == pytest.approx(1)
 
 
 def test_a_picture_has_the_values_of_its_greys(tmp_path: Path) -> None:

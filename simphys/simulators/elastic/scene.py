@@ -13,7 +13,7 @@ from simphys.scenefile.control import WaveletSection
 from simphys.scenefile.model_sections import fill_record, scene_of
 from simphys.scenefile.section import EACH, Count, Fields, Index, Positive, Problem, Section, Simulator, Words
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import Side, check_axes
+from simphys.scenefile.shared import Side, check_axes, check_length
 from simphys.scenefile.sizes import SQUARE
 from simphys.scenefile.survey import (
     LineSection,
@@ -22,8 +22,8 @@ from simphys.scenefile.survey import (
     check_control,
     check_layer,
     check_place,
+    check_receivers,
     group_rows,
-    receiver_keys,
     receiver_position,
     shots,
 )
@@ -126,8 +126,7 @@ class ElasticConfig(Config):
             yield from _check_components(number, source, len(grid.cells))
         for number, line in enumerate(fibre or ()):
             yield from _check_fibre(number, line, grid)
-        for key, position in receiver_keys(receivers or ReceiversSection()):
-            yield from check_place(key, position, grid.bounds, "a receiver")
+        yield from check_receivers(receivers or ReceiversSection(), grid.bounds)
 
     def build_fields(self) -> Fields:
         """Build every field; what differs between shots has a batch axis."""
@@ -145,21 +144,18 @@ class ElasticConfig(Config):
         params = fill_record(self, Params) | rows
         params["receiver_position"] = receiver_position(self.receivers, dim)
         params["fibre_position"] = receiver_position(ReceiversSection(lines=[*self.fibre]), dim)
-        shapes = self._make_model(dt=1.0).state_shapes()  # [time] may be what is invalid
+        shapes = self.build_model().state_shapes()
         state = {name: np.zeros(shape) for name, shape in shapes.items()}
         batched = frozenset([name for name, values in rows.items() if values.ndim > 2])
         return Fields(params=params, state=state, channels=rows["force"].shape[-2] or None, batched=batched)
 
     def build_model(self) -> Elastic:
-        return self._make_model(dt=self.time.dt)
-
-    def _make_model(self, *, dt: float) -> Elastic:
         grid, absorbing = self.grid, "absorbing" in self.grid.kinds
         speed = grid.layer_speed or float(fill_record(self, Params)["vp"].max())
         return Elastic(
             cells=tuple(grid.cells),
             spacing=grid.spacing,
-            dt=dt,
+            dt=self.time.dt,
             order=self.simulator.order,
             sides=grid.kinds,
             layer=grid.layer,
@@ -213,10 +209,8 @@ def _check_components(number: int, source: SourceSection, dim: int) -> Iterator[
     """Check that a source has the components of a section, or of space."""
     yield from check_axes(("sources", number, "force"), source.force, dim)
     count = dim * (dim + 1) // 2
-    if source.moment is not None and len(source.moment) != count:
-        names = "xx, zz, xz" if dim == 2 else "xx, yy, zz, xy, xz, yz"
-        key, constraint = ("sources", number, "moment"), f"must have {count} elements, the moment rates {names}"
-        yield Problem(key, constraint, source.moment, f"Give {count} numbers.")
+    names = "xx, zz, xz" if dim == 2 else "xx, yy, zz, xy, xz, yz"
+    yield from check_length(("sources", number, "moment"), source.moment, count, f"of the moment rates {names}")
 
 
 def _check_fibre(number: int, line: FibreSection, grid: GridSection) -> Iterator[Problem]:

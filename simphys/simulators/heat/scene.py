@@ -11,7 +11,7 @@ from pydantic import Field
 from simphys.scenefile.model_sections import fill_record, scene_of
 from simphys.scenefile.section import Count, Fields, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import SIDES, Side, check_side
+from simphys.scenefile.shared import SIDES, Side, check_sides
 
 from .model import Heat, Params, State
 
@@ -47,8 +47,7 @@ class HeatConfig(Config):
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
         if (grid := sections.get("grid")) is not None:
-            for side in grid.sides:
-                yield from check_side(("grid", "sides", side), side, len(grid.cells))
+            yield from check_sides(("grid", "sides"), grid.sides, len(grid.cells))
 
     def build_fields(self) -> Fields:
         kinds, sides = SIDES[: 2 * len(self.grid.cells)], self.grid.sides

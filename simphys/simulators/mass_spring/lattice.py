@@ -8,12 +8,6 @@ from itertools import combinations
 import numpy as np
 
 
-def lattice_positions(shape: Sequence[int], spacing: float, origin: Sequence[float]) -> np.ndarray:
-    """Positions [n, dim] of the nodes: origin + spacing * (i, j, ..), the last index running fastest."""
-    indices = np.indices(shape).reshape(len(shape), -1).T
-    return np.asarray(origin, dtype=float) + spacing * indices
-
-
 def lattice_springs(shape: Sequence[int]) -> np.ndarray:
     """Springs [S, 2] as pairs of node indices.
 

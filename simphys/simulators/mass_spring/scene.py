@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from simphys.nn import Controller
 from simphys.scenefile.demands import demands_of
 from simphys.scenefile.entry_names import BODIES
 from simphys.scenefile.model_sections import scene_of
-from simphys.scenefile.section import EACH, Fields, Problem, rows_of
+from simphys.scenefile.section import EACH, Fields, rows_of
 from simphys.scenefile.sections import Config
 from simphys.simulator import Array
 
@@ -51,6 +50,8 @@ class MassSpringConfig(Config):
 
     DEMANDS = demands_of(GroundSection, "stiffness", "friction", prefix="ground_")
 
+    find_problems = staticmethod(scene_checks.find_problems)
+
     ON_DEMAND = ("air_drag",)
 
     simulator: MassSpringSimulator
@@ -64,10 +65,6 @@ class MassSpringConfig(Config):
     def has_air(self) -> bool:
         """True if the drag of the air is given, or unknown, or has a value."""
         return self.material.air_drag is not None or "air_drag" in self.named_parameters
-
-    @classmethod
-    def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
-        return scene_checks.find_problems(sections)
 
     def build_fields(self) -> Fields:
         scene_checks.warn_if_unused(self.geometry, self.material)

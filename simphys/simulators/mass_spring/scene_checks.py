@@ -10,7 +10,7 @@ import numpy as np
 
 from simphys.scenefile.control import PatternSection
 from simphys.scenefile.section import NOTHING, Key, Problem, Range, Words, rows_of
-from simphys.scenefile.shared import check_index, check_length, check_rows
+from simphys.scenefile.shared import check_index, check_length, check_one_of, check_rows, check_side
 from simphys.simulator import Array
 
 from .sections import ControllerSection, GeometrySection, MaterialSection
@@ -27,7 +27,7 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     geometry, material, environment, state, controller, control = map(sections.get, names)
     if geometry is None:
         return []
-    if found := list(_check_positions(geometry)):
+    if found := [*check_one_of(("geometry",), geometry, "position", "lattice")] or [*_check_positions(geometry)]:
         return found
     position, springs = geometry.place_nodes(), len(geometry.list_springs())
     count, dim = position.shape
@@ -57,10 +57,6 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
 def _check_positions(geometry: GeometrySection) -> Iterator[Problem]:
     key: Key = ("geometry",)
     lattice, position = geometry.lattice, geometry.position
-    if (lattice is None) == (position is None):
-        found = Words("neither" if lattice is None else "both")
-        yield Problem(key, "needs one of position and lattice", found, "Give exactly one.")
-        return
     if lattice is not None:
         dim = len(lattice.shape)
         if geometry.springs is not None:
@@ -68,12 +64,7 @@ def _check_positions(geometry: GeometrySection) -> Iterator[Problem]:
             yield Problem((*key, "springs"), constraint, geometry.springs, remedy)
         yield from check_length((*key, "lattice", "origin"), lattice.origin, dim, "axis")
         for place, face in enumerate(geometry.pinned_faces):
-            if face[0] not in "xyz"[:dim]:
-                constraint, remedy = (
-                    f"must be a face of a lattice in {dim}-D",
-                    f"Its axes are {', '.join('xyz'[:dim])}.",
-                )
-                yield Problem((*key, "pinned_faces", place), constraint, face, remedy)
+            yield from check_side((*key, "pinned_faces", place), face, dim)
     if position is not None:
         if faces := geometry.pinned_faces:
             yield Problem((*key, "pinned_faces"), "needs a lattice", faces, "List the nodes in pinned.")

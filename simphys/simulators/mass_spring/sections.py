@@ -8,9 +8,10 @@ import numpy as np
 from pydantic import Field
 
 from simphys.scenefile.section import Body, Count, Index, Indices, NonNegative, Positive, Section, Simulator
+from simphys.scenefile.shared import place_lattice
 from simphys.simulator import Array
 
-from .lattice import lattice_positions, lattice_springs
+from .lattice import lattice_springs
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
 
@@ -74,7 +75,7 @@ class GeometrySection(Section):
     def place_nodes(self) -> Array:
         """Compute the start positions [n, dim] of the scene's own nodes."""
         if (lattice := self.lattice) is not None:
-            return lattice_positions(lattice.shape, lattice.spacing, lattice.origin or [0.0] * len(lattice.shape))
+            return place_lattice(lattice.origin or [0.0] * len(lattice.shape), lattice.shape, lattice.spacing)
         return np.array(self.position, dtype=float)
 
     def list_springs(self) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simphys.scenefile.model_sections import scene_of
+from simphys.scenefile.model_sections import fill_record, scene_of
 from simphys.scenefile.section import Fields, Problem
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import check_rows
@@ -16,7 +16,7 @@ from simphys.simulator import Array
 from simphys.simulator.neighbours import count_most, find_nearest, require_room
 
 from .lattice import BASES, draw_velocities
-from .model import Molecular
+from .model import Molecular, Params
 from .sections import (
     AnglesSection,
     BondsSection,
@@ -37,7 +37,7 @@ NEAREST = 0.7
 """Least distance of two atoms at the start, in sigma: at 0.7, Lennard-Jones' energy is 250 epsilon."""
 
 
-@scene_of(Molecular)
+@scene_of(Molecular, bonds="bonds.atoms", angles="angles.atoms")
 class MolecularConfig(Config):
     """A scene of molecular dynamics."""
 
@@ -75,9 +75,8 @@ class MolecularConfig(Config):
                 wrong.append(Problem((name, entry), constraint, len(given), remedy))
         yield from wrong
         if material is not None and len(position) > 1 and not wrong:
-            bonds, angles = (list_atoms(sections.get(name), count) for name, count in (("bonds", 2), ("angles", 3)))
-            bonded, links = sections.get("bonds"), link(bonds, angles)
-            exclude = len(links) and not (bonded is not None and bonded.beads)
+            links = link(list_atoms(sections.get("bonds"), 2), list_atoms(sections.get("angles"), 3))
+            exclude = len(links) and not getattr(sections.get("bonds"), "beads", False)
             distance, i, j = find_nearest(position, box, number_molecules(links, len(position)) if exclude else None)
             if distance < NEAREST * material.sigma:
                 constraint = f"atoms {i} and {j} must be at least {NEAREST * material.sigma:.3g} apart, 0.7 of sigma"
@@ -86,22 +85,20 @@ class MolecularConfig(Config):
                 yield Problem(key, constraint, f"{distance:.3g}", remedy)
 
     def build_fields(self) -> Fields:
-        material, bath, bins = self.material, self.heat_bath, self.simulator.bins
+        bins = self.simulator.bins
         bonds, angles = list_atoms(self.bonds, 2), list_atoms(self.angles, 3)
         position, box = self.geometry.place_atoms()
         position = unwrap(position, link(bonds, angles), box)
-        n, mass = len(position), np.resize(np.array(material.mass), len(position))
+        n, mass = len(position), np.resize(np.array(self.material.mass), len(position))
         params = {
+            "friction": np.array(1.0),  # for scenes without a heat bath, bonds or angles, up to their stiffness
+            "temperature": np.array(1.0),
+            "bond_stiffness": np.zeros(0),
+            "angle_stiffness": np.zeros(0),
+            "rest_length": find_lengths(position, bonds),
+            "rest_angle": find_angles(position, angles),
+            **fill_record(self, Params),
             "mass": mass,
-            "epsilon": np.array(material.epsilon),
-            "sigma": np.array(material.sigma),
-            "steepness": np.array(material.steepness),
-            "friction": np.array(1.0 if bath is None else bath.friction),
-            "temperature": np.array(1.0 if bath is None else bath.temperature),
-            "bond_stiffness": _expand(self.bonds, "stiffness", np.zeros(len(bonds))),
-            "rest_length": _expand(self.bonds, "rest_length", find_lengths(position, bonds)),
-            "angle_stiffness": _expand(self.angles, "stiffness", np.zeros(len(angles))),
-            "rest_angle": _expand(self.angles, "rest_angle", find_angles(position, angles)),
             "charge": np.zeros(0) if self.charges is None else np.resize(np.array(self.charges.charge), n),
         }
         state = {
@@ -147,12 +144,6 @@ class MolecularConfig(Config):
         require_room(model, state.position.data, ROOM, "an atom")
 
 
-def _expand(section: BondsSection | AnglesSection | None, name: str, default: Array) -> Array:
-    """Expand a number, or a list, of a section to the length of what stands without one."""
-    given = getattr(section, name, None)
-    return default if given is None else np.full(len(default), given)
-
-
 def _check_geometry(geometry: GeometrySection) -> Iterator[Problem]:
     key = ("geometry",)
     given = [name for name in ("lattice", "cells", "density", "position", "box") if getattr(geometry, name) is not None]
@@ -182,10 +173,6 @@ def _check_links(
             constraint = f"must be {count} different atoms, from 0 to {len(position) - 1}"
             yield Problem((name, "atoms", row), constraint, each, "Correct it.")
             return
-    for key, given in section:
-        if key != "atoms" and isinstance(given, list) and len(given) != len(atoms):
-            constraint = f"must have {len(atoms)} values, one for each of the {name}"
-            yield Problem((name, key), constraint, len(given), "Give one, or so many.")
     pairs = link(atoms, atoms[:0]) if count == 2 else link(atoms[:0], atoms)
     lengths = find_lengths(unwrap(position, pairs, box), pairs)
     if lengths.max() > 0.5 * min(box):

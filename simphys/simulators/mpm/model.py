@@ -53,7 +53,7 @@ class Params(Record):
     """Critical compression theta_c of snow, the fraction by which a principal stretch shrinks elastically."""
     critical_stretch: Tensor = declare("particles", "1")
     """Critical stretch theta_s of snow, the fraction by which a principal stretch grows elastically."""
-    gravity: Tensor = declare("dim", "m/s^2")
+    gravity: Tensor = declare("dim", "m/s^2", section="environment", standard=0.0)
     """Gravitational acceleration."""
     wall_friction: Tensor = declare("", "1", section="grid")
     """Coulomb friction coefficient of the walls with friction."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from simphys.scenefile.demands import demands_of
-from simphys.scenefile.model_sections import scene_of
-from simphys.scenefile.section import EACH, Fields, Problem
+from simphys.scenefile.model_sections import fill_record, scene_of
+from simphys.scenefile.section import EACH, Fields
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import kinds_of_sides
 from simphys.simulator import Array
@@ -18,28 +18,27 @@ from simphys.simulator import Array
 from . import scene_checks
 from .collider import Collider
 from .laws import LAW_PARAMETERS, LAWS
-from .model import MPM
-from .sections import BodySection, ColliderSection, EnvironmentSection, GridSection, MPMSimulator
+from .model import MPM, Params
+from .sections import BodySection, ColliderSection, GridSection, MPMSimulator
 
 MASS_FLOOR = 1e-10
 """Mass floor of the model, relative to the lightest particle."""
 
 
-@scene_of(MPM)
+@scene_of(MPM, dim="grid.cells")
 class MPMConfig(Config):
     """A scene of material points."""
 
     SIZES = ((("grid", "cells"), 50), (("bodies", EACH, "counts"), 500))
-    DEMANDS = (
-        demands_of(ColliderSection, collider_friction="friction")
-        | demands_of(BodySection, mass="particle_mass", volume="particle_volume")
-        | {name: partial(scene_checks.name_range, name) for name in scene_checks.RANGES}
+    DEMANDS = demands_of(ColliderSection, collider_friction="friction") | demands_of(
+        BodySection, *LAW_PARAMETERS, mass="particle_mass", volume="particle_volume"
     )
+
+    find_problems = staticmethod(scene_checks.find_problems)
 
     simulator: MPMSimulator
     grid: GridSection
     bodies: list[BodySection]
-    environment: EnvironmentSection = EnvironmentSection()
     colliders: list[ColliderSection] = []
 
     @cached_property
@@ -51,10 +50,6 @@ class MPMConfig(Config):
     def laws(self) -> tuple[str, ...]:
         """The laws in use, in the order in which bodies name them."""
         return tuple(dict.fromkeys([body.law for body in self.bodies]))
-
-    @classmethod
-    def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        return scene_checks.find_problems(sections)
 
     def _repeat(self, values: Any, dtype: type = float) -> Array:
         """Repeat the value of each body for all of its particles."""
@@ -76,8 +71,7 @@ class MPMConfig(Config):
         params = {
             "mass": self._repeat(masses),
             "volume": self._repeat(volumes),
-            "gravity": np.array(self.environment.gravity or [0.0] * dim),
-            "wall_friction": np.array(self.grid.wall_friction),
+            **fill_record(self, Params),
             "collider_velocity": _stack_rows([c.velocity or [0.0] * dim for c in colliders], dim),
             "collider_spin": _stack_rows([c.spin or [0.0] * spins for c in colliders], spins),
             "collider_friction": np.array([c.friction for c in colliders], dtype=float),

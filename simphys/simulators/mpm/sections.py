@@ -8,10 +8,10 @@ import numpy as np
 from pydantic import Field
 
 from simphys.scenefile.section import Count, Index, NonNegative, Positive, Section, Simulator
-from simphys.scenefile.shared import Side
+from simphys.scenefile.shared import Side, place_lattice
 from simphys.simulator import Array
 
-from .seeding import fill_ball, fill_box, lattice
+from .seeding import fill_ball, fill_box
 
 Vector = Annotated[list[float], Field(min_length=2, max_length=3)]
 Contact = Literal["sticking", "slip", "separating", "friction"]
@@ -73,14 +73,14 @@ class BodySection(Section):
     density: Positive | None = None
     particle_mass: Positive | None = None
     particle_volume: Positive | None = None
-    young_modulus: float | None = None
-    poisson_ratio: float | None = None
-    bulk_modulus: float | None = None
-    yield_stress: float | None = None
-    friction_angle: float | None = None
-    hardening: float | None = None
-    critical_compression: float | None = None
-    critical_stretch: float | None = None
+    young_modulus: Positive | None = None
+    poisson_ratio: Annotated[float, Field(gt=-1, lt=0.5)] | None = None
+    bulk_modulus: Positive | None = None
+    yield_stress: Positive | None = None
+    friction_angle: Annotated[float, Field(gt=0, lt=np.pi / 2)] | None = None
+    hardening: NonNegative | None = None
+    critical_compression: Annotated[float, Field(gt=0, lt=1)] | None = None
+    critical_stretch: Positive | None = None
     velocity: Vector | None = None
     actuator: Index | None = None
     fibre: Vector | None = None
@@ -107,13 +107,7 @@ class BodySection(Section):
                 return fill_ball(self.centre, self.radius, spacing)
             case "lattice":
                 assert self.origin is not None and self.counts is not None, "checked when the scene was loaded"
-                return lattice(self.origin, self.counts, spacing), spacing ** len(self.counts)
-
-
-class EnvironmentSection(Section):
-    """The environment: gravity [m/s^2], 0 by default."""
-
-    gravity: Vector | None = None
+                return place_lattice(self.origin, self.counts, spacing), spacing ** len(self.counts)
 
 
 class ColliderSection(Section):

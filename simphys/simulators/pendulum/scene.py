@@ -132,12 +132,10 @@ class PendulumConfig(Config):
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        simulator = sections.get("simulator")
-        others = [sections.get(name) for name in ("geometry", "material", "environment", "state")]
-        if simulator is not None:
+        if (simulator := sections.get("simulator")) is not None:
             if simulator.drive == "pivot":
                 yield from _check_pivot(simulator, sections)
-            yield from (_check_spherical if simulator.kind == "spherical" else _check_chain)(*others)
+            yield from (_check_spherical if simulator.kind == "spherical" else _check_chain)(sections)
 
     def build_fields(self) -> Fields:
         return self._build_spherical() if self.simulator.kind == "spherical" else self._build_chain()
@@ -189,12 +187,8 @@ def _check_pivot(simulator: PendulumSimulator, sections: Mapping[str, Any]) -> I
         yield Problem(key, constraint, NOTHING, remedy)
 
 
-def _check_chain(
-    geometry: GeometrySection | None,
-    material: MaterialSection | None,
-    environment: EnvironmentSection | None,
-    state: StateSection | None,
-) -> Iterator[Problem]:
+def _check_chain(sections: Mapping[str, Any]) -> Iterator[Problem]:
+    geometry, material, environment, state = map(sections.get, ("geometry", "material", "environment", "state"))
     if environment is not None and isinstance(environment.gravity, list):
         remedy = "Give a number, and a tilt for its direction."
         yield Problem(("environment", "gravity"), "a chain takes a number", environment.gravity, remedy)
@@ -206,9 +200,9 @@ def _check_chain(
     n = np.size(geometry.length)
     if material is not None:
         yield from _find_massless(material, n)
-    for section, name, names in ((material, "material", (*OF_LINKS, *FRICTION)), (state, "state", ("angle", "rate"))):
-        for each in names:
-            yield from check_length((name, each), getattr(section, each, None), n, "link")
+    of_links = [("material", each) for each in (*OF_LINKS, *FRICTION)]
+    for name, each in (*of_links, ("state", "angle"), ("state", "rate")):
+        yield from check_length((name, each), getattr(sections.get(name), each, None), n, "link")
 
 
 def _find_massless(material: MaterialSection, links: int) -> Iterator[Problem]:
@@ -221,17 +215,12 @@ def _find_massless(material: MaterialSection, links: int) -> Iterator[Problem]:
         yield Problem(("material", "centre"), constraint, centre, remedy)
 
 
-def _check_spherical(
-    geometry: GeometrySection | None,
-    material: MaterialSection | None,
-    environment: EnvironmentSection | None,
-    state: StateSection | None,
-) -> Iterator[Problem]:
-    for section, name, names in ((geometry, "geometry", ("length",)), (material, "material", ("mass", "damping"))):
-        for each in names:
-            value = getattr(section, each, None)
-            if isinstance(value, list):
-                yield Problem((name, each), "a spherical pendulum takes a number", value, "Give one number.")
+def _check_spherical(sections: Mapping[str, Any]) -> Iterator[Problem]:
+    material, environment, state = map(sections.get, ("material", "environment", "state"))
+    for name, each in (("geometry", "length"), ("material", "mass"), ("material", "damping")):
+        value = getattr(sections.get(name), each, None)
+        if isinstance(value, list):
+            yield Problem((name, each), "a spherical pendulum takes a number", value, "Give one number.")
     for each in OF_CHAINS:
         value = getattr(material, each, None)
         if value is not None:
@@ -246,11 +235,9 @@ def _check_spherical(
         constraint, remedy = "must be a direction", "Give three numbers, not all 0: from the support to the mass."
         yield Problem(("state", "direction"), constraint, state.direction or NOTHING, remedy)
         return
-    if state.rate is None:
-        return
-    if len(state.rate) != 3:
-        remedy = f"It has {len(state.rate)}: give 3."
-        yield Problem(("state", "rate"), "an angular velocity has 3 elements", state.rate, remedy)
+    wrong = list(check_length(("state", "rate"), state.rate, 3, "axis"))
+    yield from wrong
+    if wrong or state.rate is None:
         return
     along = np.dot(state.rate, state.direction) / np.linalg.norm(state.direction)
     if abs(along) > PERPENDICULAR * np.linalg.norm(state.rate):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from simphys.autograd import tensor
 from simphys.scenefile.model_sections import fill_record, scene_of
-from simphys.scenefile.section import EACH, Fields, Problem
+from simphys.scenefile.section import EACH, Fields
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import SIDES, Side
 
@@ -34,6 +33,8 @@ class SmokeConfig(Config):
     FILES = (("obstacle", "file"), ("state", EACH, "file"))
     SIZES = ((("grid", "cells"), 100), (("obstacle", "outline", "modes"), 100))
 
+    find_problems = staticmethod(scene_checks.find_problems)
+
     simulator: SmokeSimulator
     grid: GridSection
     sides: dict[Side, SideFlowSection] = {}
@@ -41,12 +42,8 @@ class SmokeConfig(Config):
     obstacle: ObstacleSection | None = None
     state: StateSection = StateSection()
 
-    @classmethod
-    def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        return scene_checks.find_problems(sections)
-
     def build_fields(self) -> Fields:
-        model = self._make_model(dt=1.0)  # [time] may be what is invalid
+        model = self.build_model()
         zero = [0.0] * model.dim
         sides = [self.sides.get(name, SideFlowSection()) for name in SIDES[: 2 * model.dim]]
         emitted = [
@@ -71,10 +68,7 @@ class SmokeConfig(Config):
         return Fields(params=params, state=state, design=design, designed=frozenset({"obstacle"} if design else ()))
 
     def build_model(self) -> Smoke:
-        return self._make_model(dt=self.time.dt)
-
-    def _make_model(self, *, dt: float) -> Smoke:
-        return make_model(self.simulator, self.grid, dt=dt, has_obstacle=self.obstacle is not None)
+        return make_model(self.simulator, self.grid, dt=self.time.dt, has_obstacle=self.obstacle is not None)
 
     def design(self) -> outline.Design | None:
         """Build the outline of an obstacle."""

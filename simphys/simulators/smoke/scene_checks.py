@@ -9,7 +9,17 @@ import numpy as np
 
 from simphys.numerics.multigrid import coarsest_cells
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
-from simphys.scenefile.shared import SIDES, FieldFileSection, Side, check_axes, check_file, check_periodic, check_side
+from simphys.scenefile.shared import (
+    SIDES,
+    FieldFileSection,
+    Side,
+    check_axes,
+    check_cells,
+    check_file,
+    check_one_of,
+    check_periodic,
+    check_sides,
+)
 from simphys.simulator import Array
 
 from .model import Smoke
@@ -56,8 +66,7 @@ def find_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
 def _check_boundaries(grid: GridSection, simulator: SmokeSimulator | None) -> Iterator[Problem]:
     dim, kinds = len(grid.cells), grid.kinds
     key: Key = ("grid", "boundaries")
-    for side in grid.boundaries if isinstance(grid.boundaries, dict) else ():
-        yield from check_side((*key, side), side, dim)
+    yield from check_sides(key, grid.boundaries, dim)
     yield from check_periodic(key, kinds, "closed")
     if simulator is None:
         return
@@ -85,8 +94,8 @@ def _check_sides(grid: GridSection, sides: Mapping[Side, SideFlowSection]) -> It
         if kind in ("periodic", "open") and given is not None:
             remedy = 'Omit it, or make the side "inflow" in grid.boundaries.'
             yield Problem(key, f"only an inflow or a wall has a velocity, and this side is {kind}", given, remedy)
+    yield from check_sides(("sides",), sides, dim)
     for side, flow in sides.items():
-        yield from check_side(("sides", side), side, dim)
         yield from check_axes(("sides", side, "velocity"), flow.velocity, dim)
         place = SIDES.index(side)
         if place >= 2 * dim or flow.velocity is None or len(flow.velocity) != dim or kinds[place] != "closed":
@@ -103,23 +112,16 @@ def _check_state(state: StateSection, dim: int) -> Iterator[Problem]:
     yield from check_axes(("state", "velocity"), state.velocity, dim)
     if isinstance(state.velocity, NamedFlowSection):
         yield from check_axes(("state", "velocity", "origin"), state.velocity.origin, dim)
-    for place, puff in enumerate(state.smoke if isinstance(state.smoke, list) else []):
-        yield from check_axes(("state", "smoke", place, "centre"), puff.centre, dim)
 
 
 def _check_obstacle(obstacle: ObstacleSection, dim: int) -> Iterator[Problem]:
-    given = [name for name in ("shapes", "outline", "file") if getattr(obstacle, name) is not None]
-    if len(given) != 1:
-        found = Words(" and ".join(given) or "none of them")
-        yield Problem(("obstacle",), "must have exactly one of shapes, outline and file", found, "Give exactly one.")
+    yield from check_one_of(("obstacle",), obstacle, "shapes", "outline", "file")
     if obstacle.outline is not None and dim != 2:
         remedy = "Use shapes, or a file."
         yield Problem(("obstacle", "outline"), "an outline needs a 2-D grid", Words(f"a {dim}-D grid"), remedy)
     for place, shape in enumerate(obstacle.shapes or []):
         key: Key = ("obstacle", "shapes", place)
-        if (shape.radius is None) == (shape.radii is None):
-            found = Words("neither" if shape.radius is None else "both")
-            yield Problem(key, "must have exactly one of radius and radii", found, "Give exactly one.")
+        yield from check_one_of(key, shape, "radius", "radii")
         yield from check_axes((*key, "centre"), shape.centre, dim)
         yield from check_axes((*key, "radii"), shape.radii, dim)
 
@@ -127,10 +129,10 @@ def _check_obstacle(obstacle: ObstacleSection, dim: int) -> Iterator[Problem]:
 def _check_files(model: Smoke, obstacle: ObstacleSection | None, state: StateSection | None) -> Iterator[Problem]:
     if obstacle is not None and obstacle.file is not None:
         yield from check_file(("obstacle", "file"), lambda: obstacle.measure(model))
-    if state is not None and isinstance(state.velocity, FieldFileSection):
-        yield from check_file(("state", "velocity", "file"), lambda: state.compute_velocity(model))
-    if state is not None and isinstance(state.smoke, FieldFileSection):
-        yield from check_file(("state", "smoke", "file"), lambda: state.compute_smoke(model))
+    if state is not None:
+        yield from check_cells(("state", "smoke"), model.cells, state.smoke)
+        if isinstance(state.velocity, FieldFileSection):
+            yield from check_cells(("state", "velocity"), (model.dim, *model.faces), state.velocity)
 
 
 def _check_balance(made: Smoke, sides: Mapping[Side, SideFlowSection], distance: Array | None) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from simphys.files.field_file import read_field
 from simphys.scenefile.section import Count, Positive, Section, Simulator
-from simphys.scenefile.shared import FieldFileSection, Side, fill_cells, kinds_of_sides, sum_bumps
+from simphys.scenefile.shared import FieldFileSection, Side, fill_cells, kinds_of_sides
 from simphys.simulator import Array
 
 from .faces import own_index
@@ -171,9 +171,7 @@ class StateSection(Section):
 
     def compute_smoke(self, model: Smoke) -> Array:
         """Compute the initial smoke, [*cells]."""
-        if not isinstance(self.smoke, list):
-            return fill_cells(model.cells, self.smoke)
-        return sum_bumps(coordinates(model), [(puff.centre, puff.radius, puff.amount) for puff in self.smoke])
+        return fill_cells(model.cells, self.smoke, model.spacing)
 
 
 def make_model(simulator: SmokeSimulator, grid: GridSection, *, dt: float, has_obstacle: bool) -> Smoke:

@@ -13,7 +13,7 @@ from simphys.autograd.errors import InputError
 from simphys.scenefile.model_sections import fill_record, scene_of
 from simphys.scenefile.section import Count, Fields, Key, NonNegative, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import Side
+from simphys.scenefile.shared import Side, check_length
 from simphys.simulator import Array, Arrays
 from simphys.simulator.neighbours import count_most, find_nearest, require_room
 
@@ -161,12 +161,10 @@ class SPHConfig(Config):
             smoothing=smoothing,
             skin=skin,
             neighbours=room,
-            exponent=chosen.exponent,
-            diffusion=chosen.diffusion,
-            background=chosen.background,
             gauges=() if gauges is None else tuple(gauges.places),
             gauge_width=1.0 if gauges is None else gauges.width,
             breadth=self.breadth,
+            **chosen.model_dump(include={"exponent", "diffusion", "background"}),
         )
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
@@ -184,11 +182,6 @@ class SPHConfig(Config):
             remedy = f"Take {2 * STIFF * fastest:.2g}."
             raise InputError("material.sound_speed", constraint, f"{given['sound_speed']:g}", remedy)
         require_room(model, position, ROOM, "a particle")
-
-
-def _check_components(key: Key, given: list[float] | None, dim: int) -> Iterator[Problem]:
-    if given is not None and len(given) != dim:
-        yield Problem(key, f"must have {dim} components, as tank.size", given, f"Give {dim}.")
 
 
 def _check_tank(tank: TankSection, simulator: SPHSimulator) -> Iterator[Problem]:
@@ -214,8 +207,9 @@ def _check_tank(tank: TankSection, simulator: SPHSimulator) -> Iterator[Problem]
 
 
 def _check_block(block: BlockSection, key: Key, tank: TankSection, simulator: SPHSimulator) -> Iterator[Problem]:
-    names = ("low", "high", "velocity")
-    wrong = [each for name in names for each in _check_components((*key, name), getattr(block, name), len(tank.size))]
+    rows = {"low": block.low, "high": block.high, "velocity": block.velocity}
+    dim, what = len(tank.size), "of tank.size"
+    wrong = [each for name, row in rows.items() for each in check_length((*key, name), row, dim, what)]
     yield from wrong
     if wrong:
         return

@@ -18,10 +18,9 @@ from simphys.scenefile.shared import (
     check_axes,
     check_cells,
     check_periodic,
-    check_side,
+    check_sides,
     fill_cells,
     kinds_of_sides,
-    sum_bumps,
 )
 from simphys.scenefile.survey import (
     ReceiversSection,
@@ -29,12 +28,11 @@ from simphys.scenefile.survey import (
     check_control,
     check_layer,
     check_place,
+    check_receivers,
     group_rows,
-    receiver_keys,
     receiver_position,
     shots,
 )
-from simphys.simulator import Array
 
 from .model import Params, Wave
 from .receive import receive
@@ -74,13 +72,6 @@ class GridSection(Section):
     def kinds(self) -> tuple[Kind, ...]:
         """Kind of the boundary at each side."""
         return kinds_of_sides(self.boundaries, len(self.cells), "zero")
-
-    def fill(self, given: float | list[BumpSection] | FieldFileSection) -> Array:
-        """Compute the field given by a number, bumps or a file, [*cells]."""
-        if not isinstance(given, list):
-            return fill_cells(self.cells, given)
-        places = np.meshgrid(*[self.spacing * np.arange(n) for n in self.cells], indexing="ij", sparse=True)
-        return sum_bumps(places, [(bump.centre, bump.width, bump.amplitude) for bump in given])
 
 
 class BumpSection(Section):
@@ -143,12 +134,9 @@ class WaveConfig(Config):
         yield from _check_grid(grid, simulator)
         for place, source in enumerate(sources or []):
             yield from _check_source(("sources", place), source, grid)
-        for key, position in receiver_keys(receivers or ReceiversSection()):
-            yield from check_place(key, position, _bounds(grid), "a receiver")
+        yield from check_receivers(receivers or ReceiversSection(), _bounds(grid))
         for name, given in state or ():
             yield from check_cells(("state", name), grid.cells, given)
-            for place, bump in enumerate(given if isinstance(given, list) else []):
-                yield from check_axes(("state", name, place, "centre"), bump.centre, len(grid.cells))
 
     def build_fields(self) -> Fields:
         """Build every field; with several shots, source positions have a batch axis. The receivers read 0 as yet."""
@@ -156,34 +144,27 @@ class WaveConfig(Config):
         dim = len(grid.cells)
         position = group_rows([source.position for source in sources], sources, dim)
         velocity = group_rows([source.velocity or [0.0] * dim for source in sources], sources, dim)
-        positions = receiver_position(self.receivers, dim)
-        layer_cells = self._make_model(dt=1.0).layer_cells  # [time] may be what is invalid
         params = {
             **fill_record(self, Params),
             "source_velocity": velocity if velocity.any() else np.zeros(position.shape[-2:]),
-            "receiver_position": positions,
+            "receiver_position": receiver_position(self.receivers, dim),
         }
-        start = {
-            "height": grid.fill(state.height),
-            "previous": grid.fill(state.height if state.previous is None else state.previous),
-            "slope_memory": np.zeros(layer_cells),
-            "curvature_memory": np.zeros(layer_cells),
+        previous = state.height if state.previous is None else state.previous
+        start = {name: np.zeros(shape) for name, shape in self.build_model().state_shapes().items()} | {
+            "height": fill_cells(grid.cells, state.height, grid.spacing, 0.0),
+            "previous": fill_cells(grid.cells, previous, grid.spacing, 0.0),
             "source_position": position,
-            "received": np.zeros(len(positions)),
         }
         batched = [name for name, x in {**params, **start}.items() if name.startswith("source") and x.ndim > 2]
         channels = position.shape[-2] or None
         return Fields(params=params, state=start, channels=channels, batched=frozenset(batched))
 
     def build_model(self) -> Wave:
-        return self._make_model(dt=self.time.dt)
-
-    def _make_model(self, *, dt: float) -> Wave:
         grid, absorbing = self.grid, "absorbing" in self.grid.kinds
         return Wave(
             cells=tuple(grid.cells),
             spacing=grid.spacing,
-            dt=dt,
+            dt=self.time.dt,
             order=self.simulator.order,
             boundaries=grid.kinds,
             layer=grid.layer,
@@ -207,8 +188,7 @@ class WaveConfig(Config):
 
 def _check_grid(grid: GridSection, simulator: WaveSimulator | None) -> Iterator[Problem]:
     dim, kinds, key = len(grid.cells), grid.kinds, ("grid", "boundaries")
-    for side in grid.boundaries if isinstance(grid.boundaries, dict) else ():
-        yield from check_side((*key, side), side, dim)
+    yield from check_sides(key, grid.boundaries, dim)
     yield from check_periodic(key, kinds, "zero")
     yield from check_layer(kinds, grid.layer_frequency)
     if math.prod(grid.cells) > MOST_CELLS:
@@ -219,9 +199,8 @@ def _check_grid(grid: GridSection, simulator: WaveSimulator | None) -> Iterator[
         order, layers = simulator.order if simulator is not None else 0, pair.count("absorbing") * grid.layer
         layers += order // 2 if pair.count("absorbing") == 1 else 0
         if count < max(order, layers):
-            why = (
-                f"its layers and their differences take {layers} cells" if layers >= order else f"the order is {order}"
-            )
+            of_layers = f"its layers and their differences take {layers} cells"
+            why = of_layers if layers >= order else f"the order is {order}"
             constraint = f"must be at least {max(order, layers)}, as {why}"
             yield Problem(("grid", "cells", axis), constraint, count, "Give more cells.")
 

@@ -93,7 +93,7 @@ def test_a_scene_in_space_has_three_components() -> None:
         ({"sources": [{"position": [9.0, 0.0], "force": [0, 0, 1]}]}, r"sources\.0\.force.*must have 2 elements"),
         (
             {"sources": [{"position": [9.0, 0.0], "moment": [1, 1, 1, 0]}]},
-            r"sources\.0\.moment.*must have 3 elements, the moment rates xx, zz, xz",
+            r"sources\.0\.moment.*must have 3 elements, one for each of the moment rates xx, zz, xz",
         ),
     ],
 )

@@ -5,12 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simphys.simulators.mass_spring.lattice import lattice_face, lattice_positions, lattice_springs
-
-
-def test_positions_run_fastest_along_the_last_axis() -> None:
-    expected = [[1 + 0.5 * i, 2 + 0.5 * j] for i in range(3) for j in range(2)]
-    assert lattice_positions([3, 2], 0.5, [1.0, 2.0]).tolist() == expected
+from simphys.scenefile.shared import place_lattice
+from simphys.simulators.mass_spring.lattice import lattice_face, lattice_springs
 
 
 def test_a_chain_joins_neighbours() -> None:
@@ -33,7 +29,7 @@ def test_a_sheet_has_horizontal_then_vertical_springs_then_both_diagonals() -> N
 def test_a_block_has_the_axes_and_both_diagonals_of_every_face() -> None:
     springs = lattice_springs([2, 2, 2])
     assert len(springs) == 12 + 2 * 6
-    lengths = np.linalg.norm(np.diff(lattice_positions([2, 2, 2], 1.0, [0, 0, 0])[springs], axis=1)[:, 0], axis=1)
+    lengths = np.linalg.norm(np.diff(place_lattice([0, 0, 0], [2, 2, 2], 1.0)[springs], axis=1)[:, 0], axis=1)
     assert lengths == pytest.approx([1.0] * 12 + [np.sqrt(2)] * 12)
     assert len({frozenset(pair) for pair in springs.tolist()}) == len(springs)
 

@@ -252,8 +252,8 @@ def test_all_that_is_given_arrives_in_a_large_sheet() -> None:
         ),
         ({"position": [[0.0] * 4]}, {}, "geometry.position.0: must be a list of at most 3 elements; found [0.0, "),
         ({"position": []}, {}, "geometry.position: must be a list of 1 or more elements; found []. "),
-        ({"position": None}, {}, "geometry: needs one of position and lattice; found neither. Give exactly one."),
-        ({"lattice": {"shape": [2], "spacing": 1.0}}, {}, "geometry: needs one of position and lattice; found both. "),
+        ({"position": None}, {}, "geometry: needs one of position and lattice; found none. Give exactly one."),
+        ({"lattice": {"shape": [2], "spacing": 1.0}}, {}, "geometry: needs one of position and lattice; found posit"),
         (
             {"position": None, "lattice": {"shape": [2, 2], "spacing": 1.0}},
             {},
@@ -267,7 +267,7 @@ def test_all_that_is_given_arrives_in_a_large_sheet() -> None:
         (
             {"position": None, "springs": None, "lattice": {"shape": [2], "spacing": 1.0}, "pinned_faces": ["y+"]},
             {},
-            'geometry.pinned_faces.0: must be a face of a lattice in 1-D; found "y+". Its axes are x.',
+            'geometry.pinned_faces.0: must be a side of a 1-D grid; found "y+". Its sides are x-, x+.',
         ),
         (
             {"position": None, "springs": None, "lattice": {"shape": [2, 2], "spacing": 1.0, "origin": [0.0]}},

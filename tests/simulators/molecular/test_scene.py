@@ -87,7 +87,7 @@ def test_the_stiffest_bond_limits_the_step() -> None:
     [
         ({"bonds": {"atoms": [[0, 3]], "stiffness": 1.0}}, "must be 2 different atoms, from 0 to 2"),
         ({"angles": {"atoms": [[0, 1, 0]], "stiffness": 1.0}}, "must be 3 different atoms, from 0 to 2"),
-        ({"bonds": {"atoms": [[0, 1]], "stiffness": [1.0, 2.0]}}, "must have 1 values, one for each of the bonds"),
+        ({"bonds": {"atoms": [[0, 1]], "stiffness": [1.0, 2.0]}}, "must have 1 elements, one for each of bonds.atoms"),
         ({"bonds": {"atoms": [[0, 1]], "stiffness": 1.0, "beads": True}}, "atoms 0 and 1 must be at least 0.7 apart"),
         ({"angles": {"atoms": [[0, 1, 2]], "stiffness": 1.0, "rest_angle": 3.2}}, "less than 3.14"),
         (

@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simphys.simulators.mpm.seeding import fill_ball, fill_box, lattice
-
-
-def test_a_lattice_begins_at_its_origin_and_its_last_index_runs_first() -> None:
-    position = lattice([1.0, 2.0], [2, 3], 0.5)
-    np.testing.assert_allclose(position, np.array([[1, 2], [1, 2.5], [1, 3], [1.5, 2], [1.5, 2.5], [1.5, 3]]))
+from simphys.simulators.mpm.seeding import fill_ball, fill_box
 
 
 @pytest.mark.parametrize("dim", [2, 3])

@@ -144,7 +144,7 @@ def test_a_start_that_is_sought_stays_on_the_sphere() -> None:
         ("spherical", {"state": {}}, "state.direction: must be a direction; found nothing"),
         ("spherical", {"state": {"direction": [0.0, 0.0, 0.0]}}, "state.direction: must be a direction"),
         ("spherical", {"state": {"direction": [0.0, 1.0, 0.0], "angle": [0.1]}}, "state.angle: only a chain"),
-        ("spherical", {"state": {"direction": [0.0, 1.0, 0.0], "rate": [0.1, 0.0]}}, "state.rate: an angular velocity"),
+        ("spherical", {"state": {"direction": [0.0, 1.0, 0.0], "rate": [0.1, 0.0]}}, "state.rate: must have 3 ele"),
         ("spherical", {"state": {"direction": [0.0, 2.0, 0.0], "rate": [1.0, 1.0, 0.0]}}, "state.rate: must be perp"),
     ],
 )

@@ -65,7 +65,7 @@ def test_periodic_axes_have_a_period_and_no_walls() -> None:
         ({"simulator": {"smoothing": 0.05}}, "between 1 and 3 spacings of 0.1.*0.05.*Take 0.15"),
         ({"environment": {"gravity": [0.0, 0.0, 1.0]}}, "must have 2 elements, one for each of tank.size"),
         ({"blocks": [{"low": [0.0], "high": [0.5, 0.8]}]}, "must be a list of 2 or more elements"),
-        ({"blocks": [{"low": [0.0, 0.0, 0.0], "high": [0.5, 0.8]}]}, "must have 2 components, as tank.size"),
+        ({"blocks": [{"low": [0.0, 0.0, 0.0], "high": [0.5, 0.8]}]}, "must have 2 elements, one for each of tank.size"),
         ({"blocks": [{"low": [0.0, 0.0], "high": [0.53, 0.8]}]}, "whole number of spacings of 0.1 above low, 0"),
         ({"blocks": [{"low": [1.8, 0.0], "high": [2.2, 0.8]}]}, "in the tank, from 0 to 2 along x.*2.2.*Take 2"),
         ({"blocks": [{"low": [-0.1, 0.0], "high": [0.2, 0.8]}]}, "in the tank, from 0 to 2 along x.*-0.1.*Take 0"),

@@ -11,7 +11,7 @@ from pydantic import Field
 from simphys.scenefile.model_sections import fill_record, scene_of
 from simphys.scenefile.section import EACH, Count, Fields, NonNegative, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import FieldFileSection, check_axes, check_cells, fill_cells, sum_bumps
+from simphys.scenefile.shared import FieldFileSection, check_axes, check_cells, fill_cells
 
 from . import stability
 from .model import Params, ShallowWater
@@ -79,21 +79,13 @@ class ShallowConfig(Config):
         grid, state = map(sections.get, ("grid", "state"))
         if grid is None:
             return
-        cells, dim = grid.cells, len(grid.cells)
-        yield from check_axes(("grid", "boundaries"), grid.boundaries, dim)
-        elevation = getattr(state, "elevation", None)
-        yield from check_cells(("state", "elevation"), cells, elevation)
-        for place, bump in enumerate(elevation if isinstance(elevation, list) else []):
-            yield from check_axes(("state", "elevation", place, "centre"), bump.centre, dim)
+        yield from check_axes(("grid", "boundaries"), grid.boundaries, len(grid.cells))
+        yield from check_cells(("state", "elevation"), grid.cells, getattr(state, "elevation", None))
 
     def build_fields(self) -> Fields:
-        grid, elevation = self.grid, self.state.elevation
-        if isinstance(elevation, list):
-            places = np.meshgrid(*[grid.spacing * (np.arange(n) + 0.5) for n in grid.cells], indexing="ij")
-            height = sum_bumps(places, [(bump.centre, bump.radius, bump.height) for bump in elevation])
-        else:
-            height = fill_cells(grid.cells, elevation)
-        start = {"elevation": height, "velocity": np.zeros((len(grid.cells), *grid.cells))}
+        cells = self.grid.cells
+        elevation = fill_cells(cells, self.state.elevation, self.grid.spacing)
+        start = {"elevation": elevation, "velocity": np.zeros((len(cells), *cells))}
         return Fields(params=fill_record(self, Params), state=start)
 
     def build_model(self) -> ShallowWater:
