@@ -353,7 +353,7 @@ def _addresses(place: Place, view: View, index: str) -> list[str]:
     base = "" if place.offset == "0" else f"{place.offset} + "
     if place.is_whole or not view.element:
         return [f"{base}{index}"]
-    if place.is_flat:
+    if place.is_flat and not place.by_component:
         return [f"{base}{view.components} * ({index}) + {c}" for c in range(view.components)]
     size = size_name(view.domain)
     return [f"{base}{c} * {size} + {index}" if c else f"{base}{index}" for c in range(view.components)]

@@ -15,7 +15,8 @@
 
 The functions take `Entries` where those of an `operation` take NumPy arrays, and return a launch. Each is called once
 for the arrays of a rollout, and its launch for every step: what takes long belongs into the function. All of them
-write to `out`, by the name of a result, or of an input in the adjoint, where it lacks inputs that nobody asks for.
+write to `out`, by the name of a result, or of an input in the adjoint, where it lacks inputs that nobody asks for. What
+they write lies apart from what they read; adjoints of inputs may be written in any order.
 """
 
 from __future__ import annotations
@@ -77,6 +78,11 @@ def launched(
 class Launched(Operation):
     """The pattern of `launched`."""
 
+    def arrange(self, op: Op) -> None:
+        """Let arrays lie as numbers, which kernels take: other loops of a step may see vectors there."""
+        for value in (*op.values(), *op.outputs):
+            value.is_flat = True
+
     def _append_results(self, op: Op, scope: Scope, name: Pass, kind: Kind) -> None:
         targets = dict(zip(self._likes, [Slot(kind, value) for value in op.outputs], strict=True))
         written = [slot for slot in targets.values() if slot not in scope.frozen]
@@ -88,7 +94,7 @@ class Launched(Operation):
             out = {n: Target(entries[slot] if slot in written else _zeros(slot)) for n, slot in targets.items()}
             return self._start(op, name, given, out)
 
-        scope.add(_make_launch(bind, [slot for slot in slots.values() if slot not in still], written, "other"))
+        scope.add(_make_launch(bind, [slot for slot in slots.values() if slot not in still], written))
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         missing = {Slot("adjoint", value) for value in op.outputs if not scope.has_adjoint(value)}
@@ -96,7 +102,9 @@ class Launched(Operation):
         for name in [n for n in self.varying if scope.wants(op.inputs[n])]:
             value = op.array(name)
             targets[name] = adjoint_slot(value)
-            adds[name] = scope.begin(targets[name], value.view or whole_view(value), "own")
+            # Of two inputs that are one value, either may be written first: then both add.
+            access: Access = "own" if list(op.values()).count(value) == 1 else "other"
+            adds[name] = scope.begin(targets[name], value.view or whole_view(value), access)
 
         def bind(entries: Mapping[Slot, Entries]) -> Launch:
             given = {n: _zeros(slot) if slot in missing else entries[slot] for n, slot in slots.items()}
@@ -105,7 +113,7 @@ class Launched(Operation):
 
         reads = [slot for slot in slots.values() if slot not in missing]
         reads += [targets[name] for name in targets if adds[name]]
-        scope.add(_make_launch(bind, reads, targets.values(), "own"))
+        scope.add(_make_launch(bind, reads, targets.values()))
 
     def run_alone(self, op: Op, name: Pass, given: Mapping[Key, Array]) -> list[Array]:
         arrays = {n: _bring(given[self._key(n)]) for n in self._reads[name] if n not in EXTRAS}
@@ -124,10 +132,10 @@ class Launched(Operation):
 
 
 def _make_launch(
-    bind: Callable[[Mapping[Slot, Entries]], Launch], reads: Iterable[Slot], writes: Iterable[Slot], access: Access
+    bind: Callable[[Mapping[Slot, Entries]], Launch], reads: Iterable[Slot], writes: Iterable[Slot]
 ) -> Action:
-    """Make the action of launches; with access "own", the memory of what they write may be that of what they read."""
-    return Action(WHOLE, no_loop, dict.fromkeys(reads, access), dict.fromkeys(writes, access), launch=bind)
+    """Make the action of launches. What they write lies apart from what they read, as kernels read at other indices."""
+    return Action(WHOLE, no_loop, dict.fromkeys(reads, "other"), dict.fromkeys(writes, "other"), launch=bind)
 
 
 def _bring(array: Array) -> Entries:
