@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,6 @@ def test_formulas_are_drawn_without_a_script(site: Path) -> None:
 
 
 def test_the_reference_gives_fields_with_their_units_and_shapes(site: Path) -> None:
-    text = re.sub(r"<[^>]+>", "", (site / "reference" / "simulators.html").read_text())
-    assert "Positions of the particles [m], [n, dim]." in text
+    text = unescape(re.sub(r"<[^>]+>", "", (site / "reference" / "simulators.html").read_text()))
+    assert re.search(r"position: Tensor = declare\('particles, dim', 'm'\)\s+Positions of the particles\.", text)
     assert "rest_length" in text
