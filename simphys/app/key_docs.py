@@ -71,8 +71,14 @@ def list_keys() -> list[KeyDoc]:
 def find_keys(wanted: str) -> list[KeyDoc]:
     """Find the keys that a text names: a path (`time.dt`), its end (`dt`), a section (`time`), or a simulator.
 
+    A simulator of one's own is named as in a scene: "package.module:ConfigClass".
     Errors: InputError with similar keys if there is none.
     """
+    if ":" in wanted:
+        config = find_config(wanted)
+        if isinstance(config, Problem):
+            raise InputError("docs", "must name a simulator", repr(wanted), config.remedy)
+        return list(_walk(config, "", wanted, inspect.getdoc(config) or ""))
     docs = list_keys()
     if wanted in known_names():
         return [doc for doc in docs if wanted in doc.simulators]
@@ -85,8 +91,7 @@ def find_keys(wanted: str) -> list[KeyDoc]:
             keys = [doc for doc in found if doc.path != wanted or doc.kind not in SECTIONS]
             return keys or found  # a section is explained by its keys
     names = sorted({part for doc in docs for part in (doc.path, doc.path.rpartition(".")[2])})
-    similar = "" if ":" in wanted else f"{did_you_mean(wanted, names)} "
-    remedy = f"{similar}`simphys docs SIMULATOR` lists all keys of a simulator; one of your own needs an entry point."
+    remedy = f"{did_you_mean(wanted, names)} `simphys docs SIMULATOR` lists all keys of a simulator."
     raise InputError("docs", "must name a key, a section or a simulator", repr(wanted), remedy)
 
 

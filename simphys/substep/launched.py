@@ -119,7 +119,8 @@ class Launched(Operation):
         arrays = {n: _bring(given[self._key(n)]) for n in self._reads[name] if n not in EXTRAS}
         values = list(op.values() if name == "adjoint" else op.outputs)
         names = self.varying if name == "adjoint" else tuple(self._likes)
-        out = {n: Target(_bring(np.zeros(value.shape))) for n, value in zip(names, values, strict=True)}
+        unwritten = (np.full(value.shape, np.nan) for value in values)  # so that what a launch leaves out shows
+        out = {n: Target(_bring(array)) for n, array in zip(names, unwritten, strict=True)}
         self._start(op, name, arrays, out)()
         taken = zip(out.values(), values, strict=True)
         return [device.to_host(target.entries.numbers, (value.size,)).reshape(value.shape) for target, value in taken]

@@ -144,6 +144,15 @@ def test_docs_find_the_end_of_a_key_a_section_and_a_simulator() -> None:
         find_keys("frction")
 
 
+def test_docs_find_the_keys_of_a_simulator_that_no_package_announces() -> None:
+    own = find_keys("simphys.simulators.heat.scene:HeatConfig")
+    assert {(doc.path, doc.unit) for doc in own} == {(doc.path, doc.unit) for doc in find_keys("heat")}
+    with pytest.raises(InputError, match=r"name a subclass of simphys\.scenefile\.Config"):
+        find_keys("simphys.simulators.heat.model:Heat")
+    with pytest.raises(InputError, match="No module named 'nowhere'"):
+        find_keys("nowhere:Config")
+
+
 def recorded(values: list[float], *, mass: float, **errors: list[float]) -> Recording:
     scene = {"title": "A run", "material": {"mass": mass, "drag": 0.1}, "output": {"folder": f"runs/{mass}"}}
     recorder = MemoryRecorder(kind="optimize", provenance={"simphys": "0.1.0"}, scene=scene)
