@@ -11,7 +11,8 @@ import pytest
 from simphys.autograd import runtime
 from simphys.autograd.kernels import device
 from simphys.numerics.fourier import FourierSolver
-from simphys.numerics.poisson import JacobiSweeps, Poisson
+from simphys.numerics.jacobi import JacobiSweeps
+from simphys.numerics.poisson import Poisson
 from simphys.numerics.separable import DirectSolver
 from simphys.simulator import Array
 

@@ -10,8 +10,8 @@ from typing import Any, no_type_check
 
 from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.jacobi import cells as find_cells
 from simphys.numerics.poisson import COLUMNS, PERIODIC_PLANES, PLANES, ROWS
-from simphys.numerics.poisson import cells as find_cells
 
 from .divergence import COMPONENT, sum_at, weight
 

@@ -30,12 +30,10 @@ from .sampling import (
     add,
     adj_corners_at,
     adj_velocity_at,
+    begin_line,
     corners_at,
     entry,
     find_departure,
-    find_points,
-    line_start,
-    read_columns,
     result_start,
     velocity_at,
 )
@@ -103,10 +101,8 @@ def correct_loop(form: Form) -> Any:
     ):
         ti.loop_config(serialize=not (on_gpu or spread > 1))
         for r in range(rounds):
-            s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+            s, a, start, k0, x_begin, x_end = begin_line(r, places, axes, dim, spread, on_gpu)
             size, component = places[4 * dim], places[4 * dim + 1]
-            line, x_begin, x_end = find_points(r, s, spread, on_gpu)
-            start, k0 = line_start(line, s)
             to, of_field = result_start(start, k0, s, places, begin, False)
             for block in range((x_end - x_begin + width - 1) // width):
                 x0, found = x_begin + block * width, field_block(0.0)
@@ -141,10 +137,8 @@ def pull_loop(form: Form) -> Any:
     ):
         ti.loop_config(serialize=not on_gpu)
         for r in range(rounds):
-            s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+            s, a, start, k0, x_begin, x_end = begin_line(r, places, axes, dim, spread, on_gpu)
             size, component = places[4 * dim], places[4 * dim + 1]
-            line, x_begin, x_end = find_points(r, s, spread, on_gpu)
-            start, k0 = line_start(line, s)
             for x in range(x_begin, x_end):
                 k = k0 + x
                 v = velocity_at(u, size, k, s, staggered)
@@ -182,10 +176,8 @@ def push_loop(form: Form) -> Any:
     ):
         ti.loop_config(serialize=not (on_gpu or spread > 1))
         for r in range(rounds):
-            s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+            s, a, start, k0, x_begin, x_end = begin_line(r, places, axes, dim, spread, on_gpu)
             size, component = places[4 * dim], places[4 * dim + 1]
-            line, x_begin, x_end = find_points(r, s, spread, on_gpu)
-            start, k0 = line_start(line, s)
             to, of_field = result_start(start, k0, s, places, begin, False)
             for x in range(x_begin, x_end):
                 k = k0 + x

@@ -105,6 +105,17 @@ def line_start(line, s):
 
 
 @ti.func
+def begin_line(
+    r, places: ti.template(), axes: ti.template(), dim: ti.template(), spread: ti.template(), on_gpu: ti.template()
+):
+    """Read where points are, and find the line of an iteration: its first point, and the range of its points."""
+    s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+    line, x_begin, x_end = find_points(r, s, spread, on_gpu)
+    start, k0 = line_start(line, s)
+    return s, a, start, k0, x_begin, x_end
+
+
+@ti.func
 def own_start(line, s, places: ti.template()):
     """Return the index of the first point of a line in an array without ghosts, and the distance between fields."""
     at = 0
@@ -202,10 +213,8 @@ def sample_loop(form: Form) -> Any:
     ):
         ti.loop_config(serialize=not (on_gpu or spread > 1))
         for r in range(rounds):
-            s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+            s, a, start, k0, x_begin, x_end = begin_line(r, places, axes, dim, spread, on_gpu)
             size, component = places[4 * dim], places[4 * dim + 1]
-            line, x_begin, x_end = find_points(r, s, spread, on_gpu)
-            start, k0 = line_start(line, s)
             to, of_field = result_start(start, k0, s, places, begin, corrects)
             for block in range((x_end - x_begin + width - 1) // width):
                 x0, found = x_begin + block * width, field_block(0.0)
@@ -235,10 +244,8 @@ def pull_loop(form: Form) -> Any:
     ):
         ti.loop_config(serialize=not on_gpu)
         for r in range(rounds):
-            s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+            s, a, start, k0, x_begin, x_end = begin_line(r, places, axes, dim, spread, on_gpu)
             size, component = places[4 * dim], places[4 * dim + 1]
-            line, x_begin, x_end = find_points(r, s, spread, on_gpu)
-            start, k0 = line_start(line, s)
             for block in range((x_end - x_begin + width - 1) // width):
                 x0, firsts, behinds, adj_v = x_begin + block * width, point_block(0), axis_block(0.0), axis_block(0.0)
                 for lane in range(width):
@@ -278,10 +285,8 @@ def push_loop(form: Form) -> Any:
     ):
         ti.loop_config(serialize=not (on_gpu or spread > 1))
         for r in range(rounds):
-            s, a = read_columns(places, 4, dim), read_columns(axes, 5, dim)
+            s, a, start, k0, x_begin, x_end = begin_line(r, places, axes, dim, spread, on_gpu)
             size, component = places[4 * dim], places[4 * dim + 1]
-            line, x_begin, x_end = find_points(r, s, spread, on_gpu)
-            start, k0 = line_start(line, s)
             to, of_field = result_start(start, k0, s, places, begin, corrects)
             for x in range(x_begin, x_end):
                 k = k0 + x

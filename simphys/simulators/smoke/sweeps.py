@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simphys.autograd import runtime
-from simphys.numerics.poisson import JacobiSweeps
+from simphys.numerics.jacobi import JacobiSweeps
 from simphys.substep import Entries, Target, launched
 
 from .differences import Differences

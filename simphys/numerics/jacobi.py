@@ -1,0 +1,134 @@
+"""A number of Jacobi sweeps for the Poisson problem of poisson.py: row by row on a CPU, and cell by cell on a GPU.
+
+z <- e (b + sum of neighbours of z),      e = 1 / diagonal
+"""
+
+import functools
+import math
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import kernel, runtime
+from simphys.autograd.kernels import device
+from simphys.autograd.kernels.runtime import ti
+
+from .poisson import (
+    COLUMNS,
+    LEAD,
+    PERIODIC_COLUMNS,
+    PERIODIC_PLANES,
+    PERIODIC_ROWS,
+    PLANE_STRIDE,
+    PLANES,
+    ROW_STRIDE,
+    ROWS,
+    SIZE,
+    Poisson,
+    functions,
+    stores_blocks,
+    target,
+    target_type,
+)
+
+
+@functools.cache
+def sweeps_of_rows(real: Any, dim: int, wide: bool) -> Any:
+    """Kernel of sweeps from 0, row by row, for a CPU."""
+    f, padded = functions(real, dim, wide), target_type(real, wide)
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @no_type_check
+    @kernel(wide=wide)
+    def relax(grid: integers, b: reals, e: reals, omega: reals, half: ti.i32, x: padded):
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            f.relax(grid, b, e, omega, x, half, 1)
+
+    return relax
+
+
+@functools.cache
+def cells(dim: int) -> SimpleNamespace:
+    """Return functions that find cells by themselves, for loops with a thread for each."""
+
+    @ti.func
+    def find(grid: ti.template(), c):
+        """Plane, row and column of cell number c."""
+        line = c // grid[COLUMNS]
+        return line // grid[ROWS], line % grid[ROWS], c % grid[COLUMNS]
+
+    @ti.func
+    def place(grid: ti.template(), plane, row, column):
+        """Index of a cell, or of a ghost; at a periodic side, that of the cell of which it is an image."""
+        planes, rows, columns = plane, row, column
+        if grid[PERIODIC_PLANES]:
+            planes = (plane + grid[PLANES]) % grid[PLANES]
+        if grid[PERIODIC_ROWS]:
+            rows = (row + grid[ROWS]) % grid[ROWS]
+        if grid[PERIODIC_COLUMNS]:
+            columns = (column + grid[COLUMNS]) % grid[COLUMNS]
+        return (planes + dim - 2) * grid[PLANE_STRIDE] + (rows + 1) * grid[ROW_STRIDE] + LEAD + columns
+
+    return SimpleNamespace(find=find, place=place)
+
+
+@functools.cache
+def sweeps_of_cells(real: Any, dim: int, count: int) -> Any:
+    """Kernel of `count` sweeps with a thread for each cell, for a GPU; the first one from 0 for count = 1."""
+    f = cells(dim)
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @no_type_check
+    @kernel
+    def sweep(grid: integers, number: ti.i32, b: reals, e: reals, zero: ti.i32, half: ti.i32, x: reals):
+        """Go from a half of x, or from 0 into that half, to and fro between the halves."""
+        for s in ti.static(range(count)):
+            for c in range(number):
+                plane, row, column = f.find(grid, c)
+                old, at = (half + s) % 2 * grid[SIZE], f.place(grid, plane, row, column)
+                total = b[at]
+                if zero == 0:
+                    for d in ti.static(range(3 - dim, 3)):
+                        for step in ti.static((-1, 1)):
+                            p, q, r = ti.static([step if d == axis else 0 for axis in range(3)])
+                            near = f.place(grid, plane + p, row + q, column + r)
+                            total += x[old + near]
+                x[ti.select(zero == 1, old, grid[SIZE] - old) + at] = e[at] * total
+
+    return sweep
+
+
+class JacobiSweeps:
+    """Solver of `count` Jacobi sweeps from 0, which is a linear symmetric map from b to z, on the device."""
+
+    def __init__(self, system: Poisson, count: int) -> None:
+        self.b, self.z = device.to_device(system.array()), device.to_device(system.array(2))
+        self.iterations, self.residual = count, 0.0  # 0 by definition: these sweeps are the result wanted
+        half = (count - 1) % 2  # from which the last sweep ends in the first half
+        grid, inverse = device.to_device(system.grid), device.to_device(system.inverse)
+        if not runtime.settings().on_gpu:
+            launch = sweeps_of_rows(runtime.real(), system.dim, stores_blocks())
+            self._launches = [launch.bind(grid, self.b, inverse, np.ones(count, self.z.dtype), half, target(self.z))]
+            return
+        self._launches = []
+        given = grid, math.prod(system.cells), self.b, inverse
+        for first, several in _in_parts(count):
+            launch = sweeps_of_cells(runtime.real(), system.dim, several)
+            self._launches.append(launch.bind(*given, int(first == 0), (half + max(first - 1, 0)) % 2, self.z))
+
+    def solve(self) -> None:
+        """Compute z from b."""
+        for launch in self._launches:
+            launch()
+
+
+def _in_parts(count: int, most: int = 4) -> list[tuple[int, int]]:
+    """Divide sweeps: the number of the first one of each part, and how many it has; the first sweep is by itself."""
+    first, parts = min(count, 1), [(0, 1)] if count else []
+    while first < count:
+        several = most if count - first >= most else 1
+        parts.append((first, several))
+        first += several
+    return parts
