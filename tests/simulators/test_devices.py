@@ -28,7 +28,7 @@ QUICK = ("elastic/batches/box", "pendulum/modes/chain, variational", "smoke/mode
 """Cases of the quick suite in place of the first one of the modes."""
 SLOW = ("mpm", "rigid")
 """Simulators whose kernels compile for minutes on Mesa's driver."""
-REFUSED = ("elastic/modes/layers", "elastic/modes/space", "elastic/budgets/layers")
+REFUSED = ("elastic/modes/layers", "elastic/modes/space", "elastic/budgets/layers", "mpm/modes/colliders")
 """Cases with more arrays on the device than drivers of Vulkan and Metal bind."""
 
 
