@@ -57,12 +57,17 @@ def swept(module: Any) -> None:
 
 def loops(grid: str) -> Any:
     def checked(module: Any) -> None:
-        project._workspace.cache_clear()
+        for each in (project, sweeps):
+            each._workspace.cache_clear()
         try:
             with patch.object(differences, "divergence", module):
                 projected(project, grid, BOXES[grid])
+                for cells, sides in BOXES[grid]:
+                    model = test_project.model_of(cells, sides, grid=grid, projection="jacobi", sweeps=3)
+                    test_project.check_parts_of_arrays(model)
         finally:
-            project._workspace.cache_clear()
+            for each in (project, sweeps):
+                each._workspace.cache_clear()
 
     return checked
 
