@@ -41,10 +41,11 @@ SIZES = (
     Size("w3", (), 256**2),
     Size("w3", ("size.n=2048", "time.steps=64"), 2048**2),
     Size("w3", ("size.n=4096", "time.steps=32"), 4096**2),
+    Size("w4", (), 3 * 110**2),
+    Size("w4", ("size.n=1024", "time.steps=32"), 3 * 1024**2),
     Size("w5", (), 6 * 1024),
     Size("w5", ("size.n=16384", "time.steps=20"), 6 * 16384),
 )
-"""w4 is left out: its solves run on the host, see docs/gpu.md."""
 ACCESSES = 5
 """Reads and writes of a state by a step and its adjoint, once each: u; u and adj_u, both; adj_u."""
 COPIED = 2**26

@@ -67,6 +67,7 @@ class Parameter(ABC):
     """One parameter: `check` admits a value or raises, `put_into` makes the fast way into one launch context."""
 
     is_array = False
+    written = False
 
     def __init__(self, kernel: str, name: str, ending: str) -> None:
         """Make it; messages name it with this ending."""

@@ -73,42 +73,47 @@ class Kernel:
         names the parameters that the kernel writes; by default they are read from its source, which takes long.
         """
         source = _source(function)
-        self._reduced, self._wide, self._alike, self._exact = reduced, wide, alike, exact
+        self.reduced, self._wide, self._alike, self.exact = reduced, wide, alike, exact
         self._graph, self._block = graph, block
         self.name = source.__name__
         signature = inspect.signature(source)
         self.parameters = list(signature.parameters)
-        self._kinds = {name: described.annotation for name, described in signature.parameters.items()}
+        self.kinds = {name: described.annotation for name, described in signature.parameters.items()}
         self._records = [
             (kind if isinstance(kind, RecordType) else None, f"kernel {self.name}, argument {name}")
-            for name, kind in self._kinds.items()
+            for name, kind in self.kinds.items()
         ]
         self._has_records = any(record is not None for record, _ in self._records)
-        self.written = _written(self.name, source, self._kinds) if written is None else written
-        self._arguments: list[Parameter] = []
-        for name, kind in self._kinds.items():
+        self.written = _written(self.name, source, self.kinds) if written is None else written
+        self.arguments: list[Parameter] = []
+        for name, kind in self.kinds.items():
             record = kind.name if isinstance(kind, RecordType) else None
             for leaf, inner in leaves(name, kind) if isinstance(kind, RecordType) else [(name, kind)]:
                 is_written = leaf in self.written
-                self._arguments.append(parameter(self.name, leaf, inner, written=is_written, record=record, wide=wide))
+                self.arguments.append(parameter(self.name, leaf, inner, written=is_written, record=record, wide=wide))
         if signature.return_annotation not in (inspect.Signature.empty, None):
             remedy = "Write the result to an array of one element."
             raise InputError(f"kernel {self.name}", "it returns nothing", repr(signature.return_annotation), remedy)
-        self._source, self._given = source, function if source is not function else None
+        self.source, self._given = source, function if source is not function else None
         self._precision = runtime.settings().precision if runtime.initialised() else None
         self._compiled: dict[runtime.Session, Any] = {}  # by the compiler's decorator
         self._packed: dict[Any, Any] = {}  # likewise, by session and packed arrays
-        self._written_positions = [i for i, a in enumerate(self._arguments) if a.is_array and a.name in self.written]
-        self._open_positions = [i for i, a in enumerate(self._arguments) if isinstance(a, ArrayParameter) and a.is_open]
+        self._written_positions = [i for i, a in enumerate(self.arguments) if a.is_array and a.name in self.written]
+        self._open_positions = [i for i, a in enumerate(self.arguments) if isinstance(a, ArrayParameter) and a.is_open]
         self._variants: dict[Any, Variant] = {}
         self._session: runtime.Session | None = None  # of the last launch
         self._variant: Variant | None = None  # its only one there, when the annotations leave nothing open
         self._public = False
 
     @property
+    def may_be_joined(self) -> bool:
+        """True if another kernel may have its loops, see calls.py."""
+        return not (self._has_records or self._block or self._open_positions)
+
+    @property
     def text(self) -> str:
         """Source text that is compiled."""
-        return textwrap.dedent(inspect.getsource(self._source))
+        return textwrap.dedent(inspect.getsource(self.source))
 
     def __call__(self, *arguments: Any) -> None:
         """Launch. Errors: InputError for an argument that the kernel does not take; nothing is written then."""
@@ -116,7 +121,7 @@ class Kernel:
             arguments = self._flatten(arguments)
         if switch.enabled:
             self._refuse_unrecorded(arguments)
-        if len(arguments) != len(self._arguments):
+        if len(arguments) != len(self.arguments):
             raise self._count(len(arguments), self.parameters)
         variant = self._variant if self._session is switch.session else None
         if variant is None:
@@ -143,8 +148,8 @@ class Kernel:
         if switch.enabled:
             self._refuse_unrecorded(arguments)
         first = len(arguments)
-        names, rest = self.parameters[given:], self._arguments[first:]
-        if first > len(self._arguments) or any(a.is_array for a in rest):
+        names, rest = self.parameters[given:], self.arguments[first:]
+        if first > len(self.arguments) or any(a.is_array for a in rest):
             raise self._count(given, self.parameters)
         values = self._check(arguments)
         variant = self._choose(arguments)
@@ -208,22 +213,22 @@ class Kernel:
         with self._optimization():
             if runtime.settings().on_gpu:
                 counters.launches += 1
-                return launch_staged(self.name, self._arguments, values, self._kernel_with)
+                return launch_staged(self.name, self.arguments, values, self._kernel_with)
             self._kernel_of(runtime.session())(*[as_given(value, on_gpu=False) for value in values])
 
     def _check(self, arguments: tuple[Any, ...]) -> list[Any]:
-        return [argument.check(value) for argument, value in zip(self._arguments, arguments, strict=False)]
+        return [argument.check(value) for argument, value in zip(self.arguments, arguments, strict=False)]
 
     def _takes_fast_way(self, values: list[Any]) -> bool:
         """True if all arrays lie where the kernel runs, and are not the compiler's own."""
         if runtime.settings().on_gpu:
-            return are_on_device(values) and not needs_packing(self._arguments)
-        pairs = zip(self._arguments, values, strict=False)
+            return are_on_device(values) and not needs_packing(self.arguments)
+        pairs = zip(self.arguments, values, strict=False)
         return all([isinstance(value, np.ndarray) for argument, value in pairs if argument.is_array])
 
     def _refuse_unrecorded(self, arguments: tuple[Any, ...]) -> None:
         """Raise if operations are recorded, which a launch is not, and an argument carries a gradient."""
-        for argument, value in zip(self._arguments, arguments, strict=False):
+        for argument, value in zip(self.arguments, arguments, strict=False):
             if isinstance(value, Memory) and value.requires_grad:
                 if argument.name not in self.written:
                     constraint = "a launch outside a Function gives no gradient"
@@ -260,7 +265,7 @@ class Kernel:
             try:
                 with counted(), self._optimization():
                     self._variants[key] = made(
-                        self.name, self._kernel_of(session), self._arguments, values, alike=self._alike
+                        self.name, self._kernel_of(session), self.arguments, values, alike=self._alike
                     )
             except AttributeError:  # another release, without these interfaces
                 self._public = True
@@ -272,7 +277,7 @@ class Kernel:
     def _optimization(self) -> AbstractContextManager[None]:
         """Return the context in which the kernel compiles."""
         wide = self._wide and not runtime.settings().on_gpu
-        return compiling(reduced=self._reduced, wide=wide, exact=self._exact, block=self._block)
+        return compiling(reduced=self.reduced, wide=wide, exact=self.exact, block=self._block)
 
     def _enter(self, session: runtime.Session) -> None:
         """Switch to another session. Errors: InputError in another precision than the kernel's own."""
@@ -292,14 +297,14 @@ class Kernel:
             return self._kernel_of(runtime.session())
         key = runtime.session(), tuple(groups.items())
         if key not in self._packed:
-            self._packed[key] = make_kernel(flatten(self._source, self._kinds, groups))
+            self._packed[key] = make_kernel(flatten(self.source, self.kinds, groups))
         return self._packed[key]
 
     def _kernel_of(self, session: runtime.Session) -> Any:
         """The compiler's own kernel: one for each session, as it compiles for types of arguments only."""
         if session not in self._compiled:
             if self._given is None:
-                source = flatten(self._source, self._kinds) if self._has_records else self._source
+                source = flatten(self.source, self.kinds) if self._has_records else self.source
                 self._given = make_kernel(source)
             self._compiled[session], self._given = self._given, None
         return self._compiled[session]

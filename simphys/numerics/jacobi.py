@@ -12,6 +12,7 @@ import numpy as np
 
 from simphys.autograd import kernel, runtime
 from simphys.autograd.kernels import device
+from simphys.autograd.kernels.calls import Chain, KernelCall
 from simphys.autograd.kernels.runtime import ti
 
 from .poisson import (
@@ -75,27 +76,26 @@ def cells(dim: int) -> SimpleNamespace:
 
 
 @functools.cache
-def sweeps_of_cells(real: Any, dim: int, count: int) -> Any:
-    """Kernel of `count` sweeps with a thread for each cell, for a GPU; the first one from 0 for count = 1."""
+def sweep_of_cells(real: Any, dim: int) -> Any:
+    """Kernel of a sweep with a thread for each cell, for a GPU."""
     f = cells(dim)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @no_type_check
     @kernel
     def sweep(grid: integers, number: ti.i32, b: reals, e: reals, zero: ti.i32, half: ti.i32, x: reals):
-        """Go from a half of x, or from 0 into that half, to and fro between the halves."""
-        for s in ti.static(range(count)):
-            for c in range(number):
-                plane, row, column = f.find(grid, c)
-                old, at = (half + s) % 2 * grid[SIZE], f.place(grid, plane, row, column)
-                total = b[at]
-                if zero == 0:
-                    for d in ti.static(range(3 - dim, 3)):
-                        for step in ti.static((-1, 1)):
-                            p, q, r = ti.static([step if d == axis else 0 for axis in range(3)])
-                            near = f.place(grid, plane + p, row + q, column + r)
-                            total += x[old + near]
-                x[ti.select(zero == 1, old, grid[SIZE] - old) + at] = e[at] * total
+        """Go from a half of x to the other one, or from 0 into that half."""
+        for c in range(number):
+            plane, row, column = f.find(grid, c)
+            old, at = half * grid[SIZE], f.place(grid, plane, row, column)
+            total = b[at]
+            if zero == 0:
+                for d in ti.static(range(3 - dim, 3)):
+                    for step in ti.static((-1, 1)):
+                        p, q, r = ti.static([step if d == axis else 0 for axis in range(3)])
+                        near = f.place(grid, plane + p, row + q, column + r)
+                        total += x[old + near]
+            x[ti.select(zero == 1, old, grid[SIZE] - old) + at] = e[at] * total
 
     return sweep
 
@@ -109,26 +109,13 @@ class JacobiSweeps:
         half = (count - 1) % 2  # from which the last sweep ends in the first half
         grid, inverse = device.to_device(system.grid), device.to_device(system.inverse)
         if not runtime.settings().on_gpu:
-            launch = sweeps_of_rows(runtime.real(), system.dim, stores_blocks())
-            self._launches = [launch.bind(grid, self.b, inverse, np.ones(count, self.z.dtype), half, target(self.z))]
+            sweep = sweeps_of_rows(runtime.real(), system.dim, stores_blocks())
+            weights = np.ones(count, self.z.dtype)
+            self.solve = Chain(KernelCall(sweep, grid, self.b, inverse, weights, half, target(self.z)))
+            """Launch that computes z from b."""
             return
-        self._launches = []
-        given = grid, math.prod(system.cells), self.b, inverse
-        for first, several in _in_parts(count):
-            launch = sweeps_of_cells(runtime.real(), system.dim, several)
-            self._launches.append(launch.bind(*given, int(first == 0), (half + max(first - 1, 0)) % 2, self.z))
-
-    def solve(self) -> None:
-        """Compute z from b."""
-        for launch in self._launches:
-            launch()
-
-
-def _in_parts(count: int, most: int = 4) -> list[tuple[int, int]]:
-    """Divide sweeps: the number of the first one of each part, and how many it has; the first sweep is by itself."""
-    first, parts = min(count, 1), [(0, 1)] if count else []
-    while first < count:
-        several = most if count - first >= most else 1
-        parts.append((first, several))
-        first += several
-    return parts
+        sweep, cells = sweep_of_cells(runtime.real(), system.dim), math.prod(system.cells)
+        sweeps = [(s, (half + max(s - 1, 0)) % 2) for s in range(count)]
+        self.solve = Chain(
+            *[KernelCall(sweep, grid, cells, self.b, inverse, int(s == 0), start, self.z) for s, start in sweeps]
+        )

@@ -13,7 +13,7 @@ from .dense import dense
 from .edges import edges
 from .faces import faces
 from .from_grid import from_grid
-from .launched import Entries, Target, launched
+from .launched import Chain, Entries, KernelCall, Launch, Target, launched
 from .neighbours import neighbours
 from .operation import operation
 from .pairs import pairs
@@ -31,10 +31,13 @@ from .weighted import Weights, weighted
 
 __all__ = [
     "Along",
+    "Chain",
     "Entries",
     "Event",
     "Fields",
     "Functions",
+    "KernelCall",
+    "Launch",
     "Move",
     "Parameters",
     "Setting",

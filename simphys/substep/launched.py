@@ -1,20 +1,16 @@
 """Operations that kernels compute where their arrays lie: on the device, without a copy, with one launch after another.
 
     def project(model, velocity, out):
-        divide = divergence.bind(velocity.numbers, b)
-        correct = correction.bind(velocity.numbers, z, out["projected"].numbers)
-
-        def launch():
-            divide(velocity.begin)
-            solve()
-            correct(velocity.begin, out["projected"].begin)
-
-        return launch
+        u, target = velocity, out["projected"].entries
+        divide = KernelCall(divergence, u.numbers, b, moving=[(u, 0)])
+        correct = KernelCall(correction, u.numbers, z, target.numbers, moving=[(u, 0), (target, 0)])
+        return Chain(divide, *sweeps, correct)
 
     Project = launched(project, adjoint=adj_project, results={"projected": "velocity"})
 
 The functions take `Entries` where those of an `operation` take NumPy arrays, and return a launch. Each is called once
-for the arrays of a rollout, and its launch for every step: what takes long belongs into the function. All of them
+for the arrays of a rollout, and its launch for every step: what takes long belongs into the function. Kernel calls that
+follow each other, of one sub-step or of several, are one launch of a GPU (see autograd/kernels/calls.py). All functions
 write to `out`, by the name of a result, or of an input in the adjoint, where it lacks inputs that nobody asks for. What
 they write lies apart from what they read; adjoints of inputs may be written in any order.
 """
@@ -28,6 +24,7 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.autograd.kernels import device
+from simphys.autograd.kernels.calls import Chain, Entries, KernelCall, Launch
 from simphys.simulator import Array
 
 from .action import Access, Action, Kind, Slot, no_loop
@@ -36,19 +33,7 @@ from .operation import EXTRAS, Key, Like, Operation, Pass, Run, whole_view
 from .program import WHOLE, Op
 from .scope import Scope, adjoint_slot
 
-Launch = Callable[[], None]
-
-
-class Entries:
-    """The numbers of an array in row-major order: those of `numbers`, as a kernel takes it, from `begin` on.
-
-    `begin` may change from launch to launch.
-    """
-
-    __slots__ = ("begin", "numbers")
-
-    def __init__(self, numbers: Any, begin: int = 0) -> None:
-        self.numbers, self.begin = numbers, begin
+__all__ = ["Chain", "Entries", "KernelCall", "Launch", "Target", "launched"]
 
 
 class Target(NamedTuple):

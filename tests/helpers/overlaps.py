@@ -62,9 +62,9 @@ def recorded_overlaps() -> Iterator[set[Overlap]]:
         if kernel._has_records and len(arguments) <= len(kernel.parameters):
             arguments = kernel._flatten(arguments, len(arguments))
         values = kernel._check(arguments)
-        for shared in overlapping(kernel._arguments, values):
-            names = frozenset([kernel._arguments[i].name for i in shared])
-            found.add(Overlap(kernel.name, names, are_one(shared, kernel._arguments, values)))
+        for shared in overlapping(kernel.arguments, values):
+            names = frozenset([kernel.arguments[i].name for i in shared])
+            found.add(Overlap(kernel.name, names, are_one(shared, kernel.arguments, values)))
 
     def launch_noted(kernel: Kernel, *arguments: Any) -> None:
         note(kernel, arguments)

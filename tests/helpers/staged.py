@@ -11,4 +11,4 @@ from simphys.autograd.kernels import staging
 def launch_staged(kernel: Kernel, *arguments: Any) -> None:
     """Launch a kernel with copies of its arrays on the device in force."""
     flat = kernel._flatten(arguments) if kernel._has_records else arguments
-    staging.launch(kernel.name, kernel._arguments, kernel._check(flat), kernel._kernel_with)
+    staging.launch(kernel.name, kernel.arguments, kernel._check(flat), kernel._kernel_with)

@@ -23,8 +23,8 @@ SLOW = {"rigid"}
 """Systems whose kernels take minutes to compile for a device; they are of the same engine."""
 LAUNCHES = 1.0
 """Largest number of launches in a step, of a rollout and of its adjoint."""
-LAUNCHES_OF_SMOKE = 50
-"""Likewise of smoke, whose velocity has a grid for each component."""
+LAUNCHES_OF_SMOKE = {"quadrants": 3, "taichi": 56}
+"""Likewise of smoke: its kernels take more arrays than Vulkan's drivers bind, and with Taichi none are joined there."""
 
 
 def systems() -> Any:
@@ -81,7 +81,7 @@ def test_what_travels_in_a_step_is_the_control(case: Case) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("options", [{"advection": "semi_lagrangian", "grid": "collocated"}, {}])
 def test_smoke_in_a_periodic_flow_stays_on_the_device(options: dict[str, Any]) -> None:
-    """Its transport and its sweeps are operations with kernels of their own, which are several in a step."""
+    """Its transport and its sweeps are operations with kernels of their own, which are joined."""
     if not runtime.settings().on_gpu:
         pytest.skip("nothing travels on the processor: SIMPHYS_TEST_ARCH=vulkan runs it")
     model = Smoke((12, 10), 1.0, 0.5, projection="jacobi", **options)
@@ -100,7 +100,7 @@ def test_smoke_in_a_periodic_flow_stays_on_the_device(options: dict[str, Any]) -
     for few, many in zip(count(4), count(8), strict=True):
         more = many - few
         assert (more.bytes_up, more.bytes_down) == (0, 0)
-        assert 0 < more.launches <= LAUNCHES_OF_SMOKE * 4
+        assert 0 < more.launches <= LAUNCHES_OF_SMOKE[runtime.compiler] * 4
 
 
 def test_nothing_is_counted_on_the_processor() -> None:

@@ -21,8 +21,8 @@ from .choices import choose
 from .kernels import Loops
 from .memory import ARRAY, FINISHED, ONCE, PROBE, Layout
 from .plan import EnginePlan, Recorded
-from .repeated import Launch, Launches, StepLaunch
-from .stages import HostStage, Stage, count_steps
+from .repeated import Launch, Launches, StepLaunch, join_launches
+from .stages import HostStage, KernelLaunch, Stage, count_steps
 
 TASKS_PER_THREAD = 8
 """Tasks of batch members per thread: neighbours share cache lines, and several tasks balance the load."""
@@ -337,9 +337,11 @@ class GeneratedEngine(Engine):
         if any([isinstance(stage, Loops) and FINISHED in stage.names for stage in stages]):
             finished = device.to_device(np.zeros(self.members, np.int32))
             given = {**given, FINISHED: finished, PROBE: 2}
-        return Launches([self._bind_stage(stage, given, inputs) for stage in stages], finished)
+        return Launches(join_launches([self._bind_stage(stage, given, inputs) for stage in stages]), finished)
 
-    def _bind_stage(self, stage: Stage, given: Mapping[str, Any], inputs: Arrays | None = None) -> Launch:
+    def _bind_stage(
+        self, stage: Stage, given: Mapping[str, Any], inputs: Arrays | None = None
+    ) -> Launch | KernelLaunch:
         chosen, inputs = runtime.settings(), inputs or {}
         tasks = min(TASKS_PER_THREAD * chosen.threads, self.members)
         if isinstance(stage, HostStage):

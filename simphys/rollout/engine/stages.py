@@ -13,9 +13,9 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.autograd.kernels import device
+from simphys.autograd.kernels.calls import Chain, Entries, Launch, join
 from simphys.simulator import Array, Shape
 from simphys.substep.action import Action, Moment, Slot
-from simphys.substep.launched import Entries
 from simphys.substep.place import Position
 
 from . import forms
@@ -80,7 +80,8 @@ def split_calls(run: Pass, layout: Layout, build: Callable[[Pass], Sequence[Loop
         stages.append((False, []))
     for number, (is_call, groups) in enumerate(stages):
         if is_call:
-            yield from [HostStage(action, layout) for group in groups for action in group.actions]
+            actions = [action for group in groups for action in group.actions]
+            yield from [HostStage(action, layout) for action in actions if any([s.value.size for s in action.writes])]
         else:
             deferred = run.deferred if number == len(stages) - 1 else []
             yield from build(replace(run, groups=groups, deferred=deferred))
@@ -124,21 +125,21 @@ class KernelLaunch:
 
     def __init__(self, action: Action, members: Sequence[Mapping[Slot, _Memory]], layout: Layout) -> None:
         assert action.launch is not None, "an operation with kernels of its own"
-        self._launches, self._moving = [], []
+        self._moving: list[tuple[Entries, Position]] = []
+        self.launches: list[Launch] = []
         for places in members:
             entries = _BySlot(layout, action.slots())
             entries |= {slot: place.entries() for slot, place in places.items()}
-            self._launches.append(action.launch(entries))
-            moving = [slot for slot, place in places.items() if not place.is_fixed]
-            self._moving.append([(entries[slot], places[slot].position) for slot in moving])
+            own = Chain(action.launch(entries)).launches
+            # Members take the same kernels, if these end with a member.
+            self.launches += own if len(members) == 1 else join(own)
+            self._moving += [(entries[slot], place.position) for slot, place in places.items() if not place.is_fixed]
 
-    def __call__(self, first: int, begin: int, end: int) -> None:
-        """Launch them for the step of row `begin`."""
+    def move(self, first: int, begin: int, end: int) -> None:
+        """Let them take what belongs to the step of row `begin`."""
         assert end == begin + 1, "each step is launched by itself"
-        for launch, moving in zip(self._launches, self._moving, strict=True):
-            for entries, position in moving:
-                entries.begin = position.at(begin, first)
-            launch()
+        for entries, position in self._moving:
+            entries.begin = position.at(begin, first)
 
 
 class _BySlot(dict[Slot, Any]):

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from simphys.autograd import runtime
-from simphys.substep import Entries, Target, launched
+from simphys.substep import Chain, Entries, Launch, Target, launched
 
 from .lattice import smoke_lattice, velocity_lattices
 from .model import Smoke
-from .transport import Launch, Transport, Workspace, chain
+from .transport import Transport, Workspace
 
 Out = Mapping[str, Target]
 ARRAYS = 20
@@ -28,15 +28,15 @@ def advect_velocity(model: Smoke, velocity: Entries, boundary_velocity: Entries,
     """Advect a velocity [dim, *faces] [m/s] by itself, with boundary_velocity [2 dim, dim]."""
     space, target = _space(model), out["advected_velocity"]
     bring = space.bring_velocity("", velocity, boundary_velocity)
-    return chain(*bring, space.clear(target), *[each.forward(target) for each in space.velocity])
+    return Chain(*bring, space.clear(target), *[each.forward(target) for each in space.velocity])
 
 
 def adj_advect_velocity(
     model: Smoke, velocity: Entries, boundary_velocity: Entries, adj_advected_velocity: Entries, out: Out
 ) -> Launch:
     space = _space(model)
-    moves = [chain(each.bring_adjoint(adj_advected_velocity), each.pull) for each in space.velocity]
-    return chain(
+    moves = [Chain(each.bring_adjoint(adj_advected_velocity), each.pull) for each in space.velocity]
+    return Chain(
         *space.bring_velocity("", velocity, boundary_velocity),
         *space.clear_adj_velocity(),
         *moves,
@@ -55,7 +55,7 @@ def jvp_advect_velocity(
     out: Out,
 ) -> Launch:
     space, target = _space(model), out["advected_velocity"]
-    return chain(
+    return Chain(
         *space.bring_velocity("", velocity, boundary_velocity),
         *space.bring_velocity("d", dvelocity, dboundary_velocity),
         space.clear(target),
@@ -66,7 +66,7 @@ def jvp_advect_velocity(
 def advect_smoke(model: Smoke, smoke: Entries, velocity: Entries, boundary_smoke: Entries, out: Out) -> Launch:
     """Advect smoke [*cells] by velocity [dim, *faces] [m/s], with boundary_smoke [2 dim]."""
     space = _space(model)
-    return chain(
+    return Chain(
         *space.bring_velocity("", velocity),
         *space.smoke.bring_field("", smoke, boundary_smoke),
         space.smoke.forward(out["advected_smoke"]),
@@ -78,7 +78,7 @@ def adj_advect_smoke(
 ) -> Launch:
     space = _space(model)
     takes = {"smoke": space.smoke.take_adjoint, "boundary_smoke": space.smoke.take_adj_given}
-    return chain(
+    return Chain(
         *space.bring_velocity("", velocity),
         *space.smoke.bring_field("", smoke, boundary_smoke),
         *space.clear_adj_velocity(),
@@ -103,7 +103,7 @@ def jvp_advect_smoke(
     out: Out,
 ) -> Launch:
     space = _space(model)
-    return chain(
+    return Chain(
         *space.bring_velocity("", velocity),
         *space.bring_velocity("d", dvelocity),
         *space.smoke.bring_field("", smoke, boundary_smoke),

@@ -2,7 +2,6 @@
 
 import functools
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any, no_type_check
 
@@ -12,6 +11,7 @@ from simphys.autograd import kernel, runtime
 from simphys.autograd.kernels import device
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.poisson import Poisson
+from simphys.substep import Chain, Entries, KernelCall, Launch, Target
 
 from . import cell_differences, divergence
 from .model import Smoke
@@ -37,8 +37,7 @@ def clear_kernel(real: Any) -> Any:
 class Differences:
     """The divergence b of a velocity [dim, *faces], and its correction by z.
 
-    Either includes "all" faces, or only those that are "free", that is, not at closed or inflow sides. Launches are
-    bound to arrays once, which makes them cheap.
+    Either includes "all" faces, or only those that are "free", that is, not at closed or inflow sides.
     """
 
     def __init__(self, model: Smoke, system: Poisson, b: Any, z: Any) -> None:
@@ -63,25 +62,20 @@ class Differences:
         self._cells = (math.prod(system.cells),) if on_gpu else ()
         self._faces = (math.prod(model.faces),) if on_gpu else ()
 
-    def divergence(self, faces: str, velocity: Any) -> Callable[[int], None]:
-        """Bind b = D u from these faces; launched with the first entry of the velocity in its array."""
-        bound: Callable[[int], None] = self._loops(adds=False).divergence.bind(
-            *self._cells, *self._places[faces], velocity, self._b
-        )
-        return bound
+    def divergence(self, faces: str, velocity: Entries) -> Launch:
+        """Launch that computes b = D u from these faces."""
+        loop = self._loops(adds=False).divergence
+        return KernelCall(loop, *self._cells, *self._places[faces], velocity.numbers, self._b, moving=[(velocity, 0)])
 
-    def correct(self, faces: str, velocity: Any, target: Any, *, adds: bool = False) -> Callable[[int, int], None]:
-        """Bind u - D^T z at these faces, with 0 beyond a component's own faces; set, or added to, a target.
+    def correct(self, faces: str, velocity: Entries, target: Target) -> Launch:
+        """Launch that computes u - D^T z at these faces, with 0 beyond a component's own faces.
 
-        Launched with the first entry of the velocity, and of the target, which may be the velocity itself.
+        The target may be the velocity itself.
         """
-        correct = self._loops(adds=adds).correct.bind(*self._faces, *self._places[faces], self._z, velocity, target)
-        if adds or not self._beyond.size:
+        to = target.entries
+        given = *self._faces, *self._places[faces], self._z, velocity.numbers, to.numbers
+        correct = KernelCall(self._loops(adds=target.adds).correct, *given, moving=[(velocity, 0), (to, 0)])
+        if target.adds or not self._beyond.size:
             return correct
-        clear = clear_kernel(runtime.real()).bind(device.to_device(self._beyond), self._beyond.size, target)
-
-        def launch(begin: int, target_begin: int) -> None:
-            correct(begin, target_begin)
-            clear(target_begin)
-
-        return launch
+        places = device.to_device(self._beyond), self._beyond.size
+        return Chain(correct, KernelCall(clear_kernel(runtime.real()), *places, to.numbers, moving=[(to, 0)]))

@@ -78,43 +78,45 @@ def ghost_loops(real: Any, dim: int, parallel: bool) -> tuple[Any, Any]:
 
     @no_type_check
     @kernel
-    def extend(table: ints, ends: ints, given: reals, first: ti.i32, extended: reals):
-        """Write the ghosts, those of axis a from row ends[a] to row ends[a + 1] of the table."""
+    def extend(table: ints, n0: ti.i32, n1: ti.i32, n2: ti.i32, given: reals, first: ti.i32, extended: reals):
+        """Write the ghosts in the table, n0 of the first axis, and so on: those of an axis after those before it."""
         if ti.static(parallel):
-            for g in range(ends[0], ends[1]):
+            for g in range(n0):
                 fill(table, given, extended, first, g)
-            for g in range(ends[1], ends[2]):
-                fill(table, given, extended, first, g)
+            for g in range(n1):
+                fill(table, given, extended, first, n0 + g)
             if ti.static(dim == 3):
-                for g in range(ends[2], ends[dim]):
-                    fill(table, given, extended, first, g)
+                for g in range(n2):
+                    fill(table, given, extended, first, n0 + n1 + g)
         else:
             ti.loop_config(serialize=True)
             for _ in range(1):
-                for g in range(ends[dim]):
+                for g in range(n0 + n1 + n2):
                     fill(table, given, extended, first, g)
 
     @no_type_check
     @kernel
-    def adj_extend(table: ints, ends: ints, first: ti.i32, adj_given: reals, adj_extended: reals):
+    def adj_extend(
+        table: ints, n0: ti.i32, n1: ti.i32, n2: ti.i32, first: ti.i32, adj_given: reals, adj_extended: reals
+    ):  # fmt: skip
         if ti.static(parallel):
             if ti.static(dim == 3):
-                for g in range(ends[2], ends[dim]):
-                    pass_on(table, adj_given, adj_extended, first, g)
-            for g in range(ends[1], ends[2]):
-                pass_on(table, adj_given, adj_extended, first, g)
-            for g in range(ends[0], ends[1]):
+                for g in range(n2):
+                    pass_on(table, adj_given, adj_extended, first, n0 + n1 + g)
+            for g in range(n1):
+                pass_on(table, adj_given, adj_extended, first, n0 + g)
+            for g in range(n0):
                 pass_on(table, adj_given, adj_extended, first, g)
         else:
             ti.loop_config(serialize=True)
             for _ in range(1):
-                for g in range(ends[dim]):
-                    pass_on(table, adj_given, adj_extended, first, ends[dim] - 1 - g)
+                for g in range(n0 + n1 + n2):
+                    pass_on(table, adj_given, adj_extended, first, n0 + n1 + n2 - 1 - g)
 
     return extend, adj_extend
 
 
-def number_loops(real: Any) -> tuple[Any, Any]:
+def number_loops(real: Any) -> tuple[Any, Any, Any]:
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
     @no_type_check
@@ -131,13 +133,21 @@ def number_loops(real: Any) -> tuple[Any, Any]:
         for i in range(count):
             target[begin + i] = ti.select(adds == 1, target[begin + i], 0.0) + numbers[i]
 
-    return take, put
+    @no_type_check
+    @kernel
+    def clear(count: ti.i32, numbers: reals):
+        for i in range(count):
+            numbers[i] = 0.0
+
+    return take, put, clear
 
 
 @functools.cache
 def kernels(real: Any, dim: int, fields: int, parallel: bool) -> SimpleNamespace:
     """Loops over values and ghosts; `parallel` for a GPU, where sums are atomic."""
     extend, adj_extend = ghost_loops(real, dim, parallel)
-    take, put = number_loops(real)
+    take, put, clear = number_loops(real)
     load, store = copy_loops(real, dim, fields)
-    return SimpleNamespace(load=load, store=store, extend=extend, adj_extend=adj_extend, take=take, put=put)
+    return SimpleNamespace(
+        load=load, store=store, extend=extend, adj_extend=adj_extend, take=take, put=put, clear=clear
+    )

@@ -99,16 +99,14 @@ def jvp_drag(model: Smoke, dvelocity: Array, ddamped_velocity: Array) -> Array:
     return drag(model, dvelocity, ddamped_velocity)
 
 
-def no_drag(model: Smoke, force: Array, out: Array) -> None:
-    out.fill(0)
+@element
+def no_drag(force):
+    return 0 * force
 
 
-def adj_no_drag(model: Smoke) -> None:
-    return None
-
-
-def jvp_no_drag(model: Smoke, out: Array) -> None:
-    out.fill(0)
+@no_drag.adjoint
+def adj_no_drag(force, adj_obstacle_force):
+    return 0 * adj_obstacle_force
 
 
 def _rate(model: Smoke) -> float:
@@ -138,7 +136,5 @@ Drag = operation(
 )
 """Force F [dim] on the obstacle, from the velocities before and after."""
 
-NoDrag = operation(
-    no_drag, adjoint=adj_no_drag, tangent=jvp_no_drag, results={"obstacle_force": "force"}, is_cheap=True
-)
+NoDrag = per_element(no_drag, over="entries", own={"force": "force"}, results={"obstacle_force": "force"})
 """The force [dim] without an obstacle, 0."""

@@ -34,7 +34,7 @@ from simphys.numerics.conjugate_gradients import ConjugateGradients
 from simphys.numerics.fourier import FourierSolver
 from simphys.numerics.poisson import Poisson
 from simphys.simulator import Array
-from simphys.substep import operation
+from simphys.substep import Entries, Target, operation
 from simphys.substep.action import Moment
 
 from .differences import Differences
@@ -123,9 +123,9 @@ class _Workspace:
                 preconditioned=model.projection == "multigrid",
             )
         self.velocity = np.zeros((model.dim, *model.faces), runtime.real_dtype())
-        flat, differences = self.velocity.reshape(-1), Differences(model, system, self.solver.b, self.solver.z)
+        flat, differences = Entries(self.velocity.reshape(-1)), Differences(model, system, self.solver.b, self.solver.z)
         self.divergence = {faces: differences.divergence(faces, flat) for faces in ("all", "free")}
-        self.correct = {faces: differences.correct(faces, flat, flat) for faces in ("all", "free")}
+        self.correct = {faces: differences.correct(faces, flat, Target(flat)) for faces in ("all", "free")}
 
     def error(self) -> float:
         """Estimate the relative error of the velocity just projected, from the residual of an iterative solve."""
@@ -160,18 +160,18 @@ def _project(
     solver = work.solver
     used, corrected = ("free", "all") if direction == "backward" else ("all", "free")
     np.copyto(work.velocity, velocity)
-    work.divergence[used](0)
+    work.divergence[used]()
     measured = report is not None and report.solves % MEASURED == 0
     before = _norm(solver.b) if measured else 0.0
     solver.solve()
-    work.correct[corrected](0, 0)
+    work.correct[corrected]()
     if out is None:
         out = np.empty_like(work.velocity)
     np.copyto(out, work.velocity)
     if report is not None:
         error, left = work.error(), 0.0 if measured else None
         if before:
-            work.divergence[used](0)
+            work.divergence[used]()
             left = _norm(solver.b) / before
         report.add(Solve(iterations=solver.iterations, residual=solver.residual, divergence=left, error=error))
     return out

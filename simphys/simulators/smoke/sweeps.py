@@ -7,12 +7,11 @@ from typing import Any
 
 from simphys.autograd import runtime
 from simphys.numerics.jacobi import JacobiSweeps
-from simphys.substep import Entries, Target, launched
+from simphys.substep import Chain, Entries, Launch, Target, launched
 
 from .differences import Differences
 from .model import Smoke
 from .project import Project, poisson_of
-from .transport import Launch
 
 Out = Mapping[str, Target]
 
@@ -32,16 +31,8 @@ def jvp_project_by_sweeps(model: Smoke, dvelocity: Entries, out: Out) -> Launch:
 
 def _project(model: Smoke, velocity: Entries, target: Target, faces: tuple[str, str]) -> Launch:
     solver, differences = _workspace(model)
-    (used, corrected), to = faces, target.entries
-    divergence = differences.divergence(used, velocity.numbers)
-    correct = differences.correct(corrected, velocity.numbers, to.numbers, adds=target.adds)
-
-    def launch() -> None:
-        divergence(velocity.begin)
-        solver.solve()
-        correct(velocity.begin, to.begin)
-
-    return launch
+    used, corrected = faces
+    return Chain(differences.divergence(used, velocity), solver.solve, differences.correct(corrected, velocity, target))
 
 
 @runtime.cached(maxsize=4)

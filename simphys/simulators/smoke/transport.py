@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.autograd.kernels import device
+from simphys.autograd.kernels.calls import Place
 from simphys.autograd.kernels.fill import fill
 from simphys.autograd.kernels.launch import Kernel
 from simphys.simulator import Array
-from simphys.substep import Entries, Target
+from simphys.substep import Chain, Entries, KernelCall, Launch, Target
 
 from . import extended, maccormack, sampling
 from .lattice import Lattice, extended_shape
@@ -23,18 +24,6 @@ from .sampling import Form
 
 POINT_US = 0.006
 """Serial cost [us] of one value in a loop."""
-
-Launch = Callable[[], None]
-
-
-def chain(*launches: Launch) -> Launch:
-    """Make one launch of several."""
-
-    def launch() -> None:
-        for each in launches:
-            each()
-
-    return launch
 
 
 def _put(numbers: Array, target: Target) -> None:
@@ -60,11 +49,10 @@ class Workspace:
     def clear_beyond(self, target: Target) -> Launch:
         """Launch that sets a velocity to zero, where it has entries beyond the faces of its components."""
         if self.model.faces == self.model.cells:
-            return lambda: None
+            return Chain()
         numbers, entries = self.model.dim * math.prod(self.model.faces), target.entries
         put = extended.kernels(runtime.real(), self.model.dim, 1, runtime.settings().on_gpu).put
-        clear = put.bind(self.get("zeros", numbers), numbers, 0, entries.numbers)
-        return lambda: clear(entries.begin)
+        return KernelCall(put, self.get("zeros", numbers), numbers, 0, entries.numbers, moving=[(entries, 0)])
 
     def velocity(self, kind: str = "") -> Any:
         """Return the extended velocity, or its adjoint for kind "adj_", or its tangent for kind "d"."""
@@ -100,7 +88,7 @@ class Transport:
 
         `given` has the values at the sides; without it, ghosts there do not matter.
         """
-        launches = [] if given is None else [self._bind_given(kind, given)]
+        launches = [] if given is None or self._work.model.is_periodic else [self._bind_given(kind, given)]
         launches.append(self._bind_load(entries, self._field(kind), self._component))
         return [*launches, self._extend(kind)] if extends else launches
 
@@ -117,12 +105,13 @@ class Transport:
         given, entries = self._given("adj_"), target.entries
         if isinstance(given, np.ndarray):
             return partial(_put, given, target)
-        put = self._loops.put.bind(given, given.shape[0], int(target.adds), entries.numbers)
-        return lambda: put(entries.begin)
+        numbers = given, given.shape[0], int(target.adds), entries.numbers
+        return KernelCall(self._loops.put, *numbers, moving=[(entries, 0)])
 
     def clear_adjoints(self) -> list[Launch]:
         """Launches that set the adjoints of f and of the values at sides to zero."""
-        return [partial(fill, array, 0.0) for array in (self._field("adj_"), self._given("adj_"))]
+        fields = [self._clear(self._field("adj_"))]
+        return fields if self._work.model.is_periodic else [*fields, self._clear(self._given("adj_"))]
 
     # --- the scheme
 
@@ -131,24 +120,23 @@ class Transport:
         if not self._corrects:
             return self._bind_to(target, self._sampling.sample, ["f", "u"])
         correct = self._bind_to(target, self._maccormack.correct, ["f", "moved", "u"])
-        return chain(self._sample, self._extend_moved, correct)
+        return Chain(self._sample, self._extend_moved, correct)
 
-    def pull(self) -> None:
-        """Add to the adjoints of f, u and of the values at sides."""
-        if self._corrects:
-            self._sample()
-            self._extend_moved()
-            fill(self._own("adj_moved"), 0.0)
-            self._adj_correct()
-            self._adj_extend_moved()
-        self._adj_sample()
+    @cached_property
+    def pull(self) -> Launch:
+        """Launch that adds to the adjoints of f, u and of the values at sides."""
+        if not self._corrects:
+            return self._adj_sample
+        moved = self._sample, self._extend_moved
+        clear = self._clear(self._own("adj_moved"))
+        return Chain(*moved, clear, self._adj_correct, self._adj_extend_moved, self._adj_sample)
 
     def push(self, target: Target) -> Launch:
         """Launch that computes the tangents of the transported fields, from those of f and u."""
         if not self._corrects:
             return self._bind_to(target, self._sampling.jvp_sample, ["f", "u"], ["df", "du"])
         correct = self._bind_to(target, self._maccormack.jvp_correct, ["f", "moved", "u"], ["df", "dmoved", "du"])
-        return chain(self._jvp_sample, self._sample, self._extend_moved, self._extend_dmoved, correct)
+        return Chain(self._jvp_sample, self._sample, self._extend_moved, self._extend_dmoved, correct)
 
     @cached_property
     def _sample(self) -> Launch:
@@ -211,17 +199,25 @@ class Transport:
 
     # --- launches
 
-    def _bind(self, loop: Kernel, read: list[str], rest: list[str], *more: Any) -> Callable[..., None]:
-        """Bind a loop to the arrays `read`, the locations of points, and the arrays `rest` and more, in this order."""
+    def _bind(
+        self, loop: Kernel, read: Sequence[str], rest: Sequence[str], *more: Any, moving: Sequence[Place] = ()
+    ) -> Launch:
+        """Call of a loop with the arrays `read`, the locations of points, and the arrays `rest` and more."""
         model = self._work.model
         points = self._to_device("places"), self._to_device("frame"), self._rounds, model.dt / model.spacing
-        return loop.bind(*[self._array(name) for name in read], *points, *[self._array(name) for name in rest], *more)
+        arrays = [[self._array(name) for name in names] for names in (read, rest)]
+        return KernelCall(loop, *arrays[0], *points, *arrays[1], *more, moving=moving)
 
-    def _bind_to(self, target: Target, loop: Kernel, read: list[str], rest: Sequence[str] = ()) -> Launch:
-        """Bind a loop whose last array, without ghosts or with them, is set: a target, from its first entry on."""
-        numbers, at = target.entries, self._begin
-        bound = self._bind(loop, read, [*rest], target.entries.numbers)
-        return lambda: bound(numbers.begin + at)
+    def _bind_to(self, target: Target, loop: Kernel, read: Sequence[str], rest: Sequence[str] = ()) -> Launch:
+        """Call of a loop whose last array, without ghosts or with them, is set: a target, from its first entry on."""
+        entries = target.entries
+        return self._bind(loop, read, rest, entries.numbers, moving=[(entries, self._begin)])
+
+    def _clear(self, array: Any) -> Launch:
+        """Launch that sets an array to zero."""
+        if isinstance(array, np.ndarray):
+            return partial(array.fill, 0.0)
+        return KernelCall(self._loops.clear, array.shape[0], array)
 
     def _array(self, name: str) -> Any:
         if name in ("u", "adj_u", "du"):
@@ -229,7 +225,6 @@ class Transport:
         return self._field(name[:-1]) if name in ("f", "adj_f", "df") else self._own(name)
 
     def _bind_load(self, entries: Entries, array: Any, component: int) -> Launch:
-        at = self._begin
         if isinstance(array, np.ndarray):  # NumPy copies rows faster than a kernel, whose stores are not wide
             inside = self._inside(array, component)
 
@@ -238,11 +233,11 @@ class Transport:
 
             return copy
         places = self._to_device("places"), math.prod(self.lattice.shape)
-        load = self._loops.load.bind(entries.numbers, *places, component, array)
-        return lambda: load(entries.begin + at)
+        given = entries.numbers, *places, component, array
+        return KernelCall(self._loops.load, *given, moving=[(entries, self._begin)])
 
     def _bind_store(self, array: Any, component: int, target: Target) -> Launch:
-        at, entries = self._begin, target.entries
+        entries = target.entries
         if isinstance(array, np.ndarray):
             inside = self._inside(array, component)
 
@@ -252,23 +247,22 @@ class Transport:
 
             return copy
         places = self._to_device("places"), math.prod(self.lattice.shape)
-        store = self._loops.store.bind(array, component, *places, int(target.adds), entries.numbers)
-        return lambda: store(entries.begin + at)
+        given = array, component, *places, int(target.adds), entries.numbers
+        return KernelCall(self._loops.store, *given, moving=[(entries, self._begin)])
 
     def _bind_given(self, kind: str, given: Entries) -> Launch:
         array = self._given(kind)
         if isinstance(array, np.ndarray):
             return lambda: np.copyto(array, given.numbers[given.begin : given.begin + array.size])
-        take = self._loops.take.bind(given.numbers, array.shape[0], array)
-        return lambda: take(given.begin)
+        return KernelCall(self._loops.take, given.numbers, array.shape[0], array, moving=[(given, 0)])
 
     def _bind_extend(self, kind: str, array: Any, component: int = 0) -> Launch:
-        table, ends = self._to_device("table"), self._to_device("ends")
-        return self._loops.extend.bind(table, ends, self._given(kind), component * self._work.size, array)
+        begin = component * self._work.size
+        return KernelCall(self._loops.extend, *self._ghosts, self._given(kind), begin, array)
 
     def _bind_adj_extend(self, array: Any, component: int = 0) -> Launch:
-        table, ends = self._to_device("table"), self._to_device("ends")
-        return self._loops.adj_extend.bind(table, ends, component * self._work.size, self._given("adj_"), array)
+        begin = component * self._work.size
+        return KernelCall(self._loops.adj_extend, *self._ghosts, begin, self._given("adj_"), array)
 
     def _inside(self, array: Array, component: int) -> Array:
         """View of the values of the fields, from a component on, in an extended array of the host."""
@@ -280,6 +274,12 @@ class Transport:
         """View of these values in an array of the host without ghosts."""
         numbers, begin = entries.numbers, entries.begin + self._begin
         return np.ndarray(self._own_shape, numbers.dtype, numbers, begin * numbers.itemsize, self._own_strides)
+
+    @cached_property
+    def _ghosts(self) -> tuple[Any, ...]:
+        """The table of ghosts, and their number along each axis, 0 for missing ones."""
+        counts = [int(count) for count in np.diff(self.lattice.ends)]
+        return self._to_device("table"), *counts, *[0] * (3 - len(counts))
 
     @cached_property
     def _begin(self) -> int:
