@@ -53,10 +53,11 @@ def launched(
     name: str,
     is_cheap: bool = False,
     work_arrays: int = 0,
+    idle: Mapping[str, str] | None = None,
 ) -> Any:
     """Declare a sub-step whose functions make launches, see above; for the arguments, see `operation`."""
     made = Launched(function, adjoint, tangent, results)
-    made.name, made.is_cheap, made.work_arrays = name, is_cheap, work_arrays
+    made.name, made.is_cheap, made.work_arrays, made.idle = name, is_cheap, work_arrays, idle or {}
     return declare(made)
 
 

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-import numpy as np
-
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.autograd.proof.mutation import ERRORS
 from simphys.numerics import multilinear
 from simphys.simulator import Array
-from simphys.simulators.smoke import advect, diffuse, extended, lattice, maccormack, sampling, source, transport
+from simphys.simulators.smoke import advect, extended, maccormack, sampling, source, transport
 from simphys.simulators.smoke.model import Smoke
-from simphys.substep.launched import Entries
 
 from ..simulators.smoke import test_advect
 from ..simulators.smoke.flows import CHANNEL, some, velocity
+from .margins import room, with_margins
 from .suite import *  # noqa: F403 - the tests of all sweeps
 from .sweep import Sweep
 
@@ -34,7 +31,6 @@ EQUIVALENT: dict[str, str] = {
     "slopes: 0 * r -> r": "each entry is written",
     "adj_corners: 0 * f -> f": "each entry is written",
     "adj_limit: 0 * adj -> 0": "the same number",
-    "Lattice.adj_extend: ghost.sign < 0 -> ghost.sign <= 0": "a sign is 1 or -1",
 }
 
 ALSO = (*ERRORS, TypeError, AttributeError, RuntimeError, KeyError)
@@ -55,24 +51,10 @@ def check(function: Any, of: Smoke, *inputs: Any) -> None:
     gradcheck(lambda *x: function.apply(of, *x), inputs, mode="projected", repeats=1)
 
 
-launched = importlib.import_module("simphys.substep.launched")  # the name in the package is that of the function
-
-MARGIN = 200_000
-"""Numbers before and behind each array, for mutants of indices, which else would end the process."""
-
-
-def with_margins(array: Array) -> Array:
-    """Copy an array to the middle of a longer one."""
-    around = np.zeros(array.size + 2 * MARGIN, array.dtype)
-    middle = around[MARGIN : MARGIN + array.size]
-    middle[:] = array.reshape(-1)
-    return middle
-
-
 @contextmanager
 def workspaces(**parts: Any) -> Iterator[None]:
     """Make transports from other modules, with room around all of their arrays, within a context."""
-    get, bring = transport.Workspace.get, launched._bring
+    get = transport.Workspace.get
 
     def get_with_margins(self: Any, name: str, count: int) -> Array:
         if name not in self._arrays:
@@ -82,9 +64,8 @@ def workspaces(**parts: Any) -> Iterator[None]:
 
     advect._space.cache_clear()
     with ExitStack() as stack:
+        stack.enter_context(room())
         stack.enter_context(patch.object(transport.Workspace, "get", get_with_margins))
-        stack.enter_context(patch.object(transport.device, "to_device", with_margins))
-        stack.enter_context(patch.object(launched, "_bring", lambda array: Entries(with_margins(bring(array).numbers))))
         for name, part in parts.items():
             stack.enter_context(patch.object(transport, name, part))
         yield
@@ -137,13 +118,6 @@ def ghosts(module: Any) -> None:
         moved("maccormack")
 
 
-def diffused(module: Any) -> None:
-    """The ghosts of arrays of the host, which diffusion reads."""
-    channel = test_advect.model_of(5, 4, boundaries=CHANNEL)
-    with patch.object(diffuse, "velocity_lattices", module.velocity_lattices):
-        check(diffuse.Diffuse, channel, velocity(channel), some(), some(4, 2, seed=3))
-
-
 def transports(module: Any) -> None:
     with workspaces(), patch.object(advect, "Transport", module.Transport):
         for advection in ("semi_lagrangian", "maccormack"):
@@ -173,7 +147,6 @@ SWEEPS = [
     sweep_of(sampling, ("*.jvp_*",), samples("jvp_sample")),
     sweep_of(maccormack, ("adj_*", "*.adj_*"), corrections("adj_correct")),
     sweep_of(maccormack, ("jvp_*", "*.jvp_*"), corrections("jvp_correct")),
-    sweep_of(lattice, ("Lattice.adj_extend",), diffused),
     sweep_of(extended, ("*.adj_extend", "*.pass_on"), ghosts),
     sweep_of(transport, ("Transport.pull", "Transport.push"), transports),
     sweep_of(advect, ("adj_*", "jvp_*", "_Space.take_adj_velocity"), functions),

@@ -10,6 +10,7 @@ from simphys.autograd.proof.mutation import ERRORS
 from simphys.simulators.smoke import differences, divergence, project, sweeps
 
 from ..simulators.smoke import test_project
+from ..simulators.smoke.parts import check_parts_of_arrays
 from .suite import *  # noqa: F403 - the tests of all sweeps
 from .sweep import Sweep
 
@@ -64,7 +65,9 @@ def loops(grid: str) -> Any:
                 projected(project, grid, BOXES[grid])
                 for cells, sides in BOXES[grid]:
                     model = test_project.model_of(cells, sides, grid=grid, projection="jacobi", sweeps=3)
-                    test_project.check_parts_of_arrays(model)
+                    given = {"velocity": test_project.some(model, seed=1)}
+                    adjoint = sweeps.adj_project_by_sweeps
+                    check_parts_of_arrays(model, sweeps.ProjectBySweeps, adjoint, given, "swept_velocity")
         finally:
             for each in (project, sweeps):
                 each._workspace.cache_clear()

@@ -7,52 +7,57 @@ velocity is given or, at an open side, follows from the pressure. Adjoint, with 
 
     adj_u = g            adj_s = dt sum_a b_a m_a^T g_a            adj_b_a = dt sum_i g_a,i m_a,i
 
-Source: Fedkiw, Stam and Jensen 2001, equation 8. Means and their transpose are in faces.py.
+Source: Fedkiw, Stam and Jensen 2001, equation 8. Means and their transpose are in means.py.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
 
-from simphys.simulator import Array
-from simphys.substep import operation
+from simphys.substep import Chain, Entries, Launch, Target, launched
 
-from .faces import adj_mean, mean, own_index
+from .entries import work_of
+from .means import add_means, adj_factors, adj_means
 from .model import Smoke
 
-
-def forward(model: Smoke, velocity: Array, smoke: Array, buoyancy: Array, out: Array | None = None) -> Array:
-    """Accelerate a velocity [dim, *faces] [m/s] by buoyancy [dim] of smoke [*cells]; `out` may be the velocity."""
-    out = np.empty_like(velocity) if out is None else out
-    if out is not velocity:
-        np.copyto(out, velocity)
-    for component, b in enumerate(buoyancy):
-        if b:
-            out[own_index(model, component)] += model.dt * b * mean(model, smoke, component, sides=0.0)
-    return out
+Out = Mapping[str, Target]
 
 
-def pull(model: Smoke, smoke: Array, buoyancy: Array, adj_lifted_velocity: Array) -> tuple[Array, Array, Array]:
-    """Return adj_velocity, adj_smoke and adj_buoyancy."""
-    adj_smoke, adj_buoyancy = np.zeros_like(smoke), np.zeros_like(buoyancy)
-    for component, b in enumerate(buoyancy):
-        g = adj_lifted_velocity[own_index(model, component)]
-        adj_buoyancy[component] = model.dt * (g * mean(model, smoke, component, sides=0.0)).sum()
-        if b:
-            adj_smoke += model.dt * b * adj_mean(model, g, component, sides=0.0)
-    return adj_lifted_velocity, adj_smoke, adj_buoyancy
+def lift(model: Smoke, velocity: Entries, smoke: Entries, buoyancy: Entries, out: Out) -> Launch:
+    """Accelerate a velocity [dim, *faces] [m/s] by buoyancy [dim] of smoke [*cells]."""
+    return add_means(work_of(model), smoke, buoyancy, model.dt, 0, out["lifted_velocity"], velocity)
 
 
-def push(model: Smoke, smoke: Array, buoyancy: Array, dvelocity: Array, dsmoke: Array, dbuoyancy: Array) -> Array:
-    """Return the tangent of the velocity."""
-    moved = forward(model, dvelocity, dsmoke, buoyancy)
-    return forward(model, moved, smoke, dbuoyancy, moved)
+def adj_lift(model: Smoke, smoke: Entries, buoyancy: Entries, adj_lifted_velocity: Entries, out: Out) -> Launch:
+    work, g = work_of(model), adj_lifted_velocity
+    makes = {
+        "velocity": lambda target: work.copy(g, target),
+        "smoke": lambda target: adj_means(work, g, buoyancy, model.dt, 0, target),
+        "buoyancy": lambda target: adj_factors(work, g, smoke, model.dt, 0, target),
+    }
+    return Chain(*[makes[name](target) for name, target in out.items()])
 
 
-Buoyancy = operation(
-    forward,
-    adjoint=pull,
-    tangent=push,
+def jvp_lift(
+    model: Smoke,
+    smoke: Entries,
+    buoyancy: Entries,
+    dvelocity: Entries,
+    dsmoke: Entries,
+    dbuoyancy: Entries,
+    out: Out,
+) -> Launch:
+    work, target = work_of(model), out["lifted_velocity"]
+    return Chain(
+        add_means(work, dsmoke, buoyancy, model.dt, 0, target, dvelocity),
+        add_means(work, smoke, dbuoyancy, model.dt, 0, Target(target.entries, adds=True)),
+    )
+
+
+Buoyancy = launched(
+    lift,
+    adjoint=adj_lift,
+    tangent=jvp_lift,
     results={"lifted_velocity": "velocity"},
     name="Buoyancy",
     is_cheap=True,

@@ -18,115 +18,188 @@ for ghosts that depend on w, else 0, and A is symmetric. Adjoint, with g = adj_u
 Stable for k <= 1 / (2 dim), see stability.py. Source: the ghosts are those of Harlow and Welch 1965.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
+import functools
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, no_type_check
 
 import numpy as np
 
-from simphys.autograd import runtime
-from simphys.simulator import Array
-from simphys.substep import operation
+from simphys.autograd import kernel, runtime
+from simphys.autograd.kernels import device
+from simphys.autograd.kernels.runtime import ti
+from simphys.substep import Chain, Entries, KernelCall, Launch, Target, launched
 
-from .faces import is_prescribed
-from .lattice import Index, Lattice, extended_shape, velocity_lattices
+from .entries import FIXED, GIVEN, LENGTH, OWN, SIGNS, Form, Work, functions, work_of
 from .model import Smoke
+from .sides import add_sides
+
+Out = Mapping[str, Target]
 
 
-def forward(
-    model: Smoke, velocity: Array, viscosity: Array, boundary_velocity: Array, out: Array | None = None
-) -> Array:
-    """Diffuse a velocity [dim, *faces] [m/s], with viscosity [] and boundary_velocity [2 dim, dim].
+# fmt: off
+@functools.cache
+def loops(form: Form) -> SimpleNamespace:
+    """Loops over entries."""
+    real, dim, _, on_gpu, alone = form
+    f = functions(dim, on_gpu)
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
-    `out` may be the velocity.
-    """
-    return _add(model, velocity, _diffusion_number(model, viscosity), velocity, boundary_velocity, out)
+    @ti.func
+    def rate(table: ti.template(), u: ti.template(), begin, w: ti.template(), begin_w, component, at, given):
+        """Compute (A u + 2 c w)_i; without what is given, (A M u)_i."""
+        here, total = u[begin + f.place(table, component, at)], real(0.0)
+        if given == 0 and not f.is_free(table, component, at):
+            here = real(0.0)
+        for d in ti.static(range(3 - dim, 3)):
+            n = table[OWN + 3 * component + d]
+            for step in ti.static((-1, 1)):
+                side = 2 * (3 * component + d) + ti.static((step + 1) // 2)
+                sign, there, next_value = table[SIGNS + side], at, real(0.0)
+                there[d] = at[d] + step
+                if sign == 0:
+                    there[d] = there[d] % n
+                if there[d] < 0 or there[d] >= n:
+                    next_value = sign * here
+                    if given == 1 and table[GIVEN + side] >= 0:
+                        next_value += 2 * w[begin_w + table[GIVEN + side]]
+                elif given == 1 or f.is_free(table, component, there):
+                    next_value = u[begin + f.place(table, component, there)]
+                total += next_value - here
+        return total
 
+    @no_type_check
+    @kernel
+    def add_rates(
+        rounds: ti.i32, table: integers, c: real, adds: ti.i32, based: ti.i32, base: reals, u: reals, w: reals,
+        nu: reals, target: reals, begin_base: ti.i32, begin_u: ti.i32, begin_w: ti.i32, begin_nu: ti.i32, begin: ti.i32,
+    ):
+        """Add k M (A u + 2 c w) to a base, or to the target."""
+        ti.loop_config(serialize=alone)
+        for r in range(rounds):
+            component, at, line, own = f.begin(table, r)
+            for x in range(at[2], f.last(table, at)):
+                at[2], e = x, line + x
+                total = ti.select(adds == 1, target[begin + e], 0.0) + ti.select(based == 1, base[begin_base + e], 0.0)
+                if x < own and f.is_free(table, component, at):
+                    total += c * nu[begin_nu] * rate(table, u, begin_u, w, begin_w, component, at, 1)
+                target[begin + e] = total
 
-def pull(
-    model: Smoke, velocity: Array, viscosity: Array, boundary_velocity: Array, adj_diffused_velocity: Array
-) -> tuple[Array, Array, Array]:
-    """Return adj_velocity, adj_viscosity [] and adj_boundary_velocity."""
-    adj, k = adj_diffused_velocity, _diffusion_number(model, viscosity)
-    adj_velocity, adj_boundary, adj_k = adj.copy(), np.zeros(boundary_velocity.shape, adj.dtype), 0.0
-    adj_u = _extended(model, "adj_")
-    adj_u.fill(0)
-    for lattice, rate in _find_rates(model, velocity, boundary_velocity):
-        each, g = adj_u[lattice.components], adj[lattice.components][lattice.own]
-        adj_k += float((g * rate).sum())
-        free = _zero_given_faces(model, lattice, k * g)
-        each[lattice.inside] -= 2 * model.dim * free
-        for neighbours in _shift(lattice):
-            each[neighbours] += free
-        lattice.adj_extend(each, adj_boundary.T[lattice.components])
-        adj_velocity[lattice.components][lattice.own] += each[lattice.inside]
-    return adj_velocity, np.asarray(model.dt / model.spacing**2 * adj_k, adj.dtype), adj_boundary
+    @no_type_check
+    @kernel
+    def adj_velocity(
+        rounds: ti.i32, table: integers, c: real, adds: ti.i32, g: reals, nu: reals, target: reals,
+        begin_g: ti.i32, begin_nu: ti.i32, begin: ti.i32,
+    ):
+        ti.loop_config(serialize=alone)
+        for r in range(rounds):
+            component, at, line, own = f.begin(table, r)
+            for x in range(at[2], f.last(table, at)):
+                at[2], e = x, line + x
+                total = ti.select(adds == 1, target[begin + e], 0.0) + g[begin_g + e]
+                if x < own:
+                    total += c * nu[begin_nu] * rate(table, g, begin_g, g, begin_g, component, at, 0)
+                target[begin + e] = total
 
+    @no_type_check
+    @kernel
+    def multiply(
+        rounds: ti.i32, table: integers, g: reals, u: reals, w: reals, terms: reals,
+        begin_g: ti.i32, begin_u: ti.i32, begin_w: ti.i32,
+    ):
+        """Compute the product of g and M (A u + 2 c w) at each entry."""
+        ti.loop_config(serialize=alone)
+        for r in range(rounds):
+            component, at, line, own = f.begin(table, r)
+            for x in range(at[2], f.last(table, at)):
+                at[2], term = x, real(0.0)
+                if x < own and f.is_free(table, component, at):
+                    term = g[begin_g + line + x] * rate(table, u, begin_u, w, begin_w, component, at, 1)
+                terms[line + x] = term
 
-def push(
-    model: Smoke, velocity: Array, viscosity: Array, boundary_velocity: Array,
-    dvelocity: Array, dviscosity: Array, dboundary_velocity: Array,
-) -> Array:  # fmt: skip
-    """Return the tangent of the velocity."""
-    moved = _add(model, dvelocity, _diffusion_number(model, viscosity), dvelocity, dboundary_velocity)
-    return _add(model, moved, _diffusion_number(model, dviscosity), velocity, boundary_velocity, moved)
-
-
-def _add(model: Smoke, base: Array, k: float, velocity: Array, boundary: Array, out: Array | None = None) -> Array:
-    """Compute base + k M (A u + 2 c w); `out` may be the base."""
-    out = np.empty_like(base) if out is None else out
-    if out is not base:
-        np.copyto(out, base)
-    for lattice, rate in _find_rates(model, velocity, boundary):
-        out[lattice.components][lattice.own] += k * rate
-    return out
-
-
-def _find_rates(model: Smoke, velocity: Array, boundary: Array) -> Iterator[tuple[Lattice, Array]]:
-    """Yield M (A u + 2 c w) of each lattice, from sums over neighbours in arrays that are extended by ghosts."""
-    u = _extended(model, "")
-    for lattice in velocity_lattices(model):
-        each = u[lattice.components]
-        each[lattice.inside] = velocity[lattice.components][lattice.own]
-        lattice.extend(each, boundary.T[lattice.components])
-        rate = np.zeros_like(each[lattice.inside])
-        for neighbours in _shift(lattice):
-            rate += each[neighbours] - each[lattice.inside]
-        yield lattice, _zero_given_faces(model, lattice, rate)
-
-
-def _shift(lattice: Lattice) -> Iterator[Index]:
-    """Yield the index of the neighbours of all values in each direction."""
-    fields, *inside = lattice.inside
-    for axis, n in enumerate(lattice.shape):
-        for first in (0, 2):
-            yield (fields, *inside[:axis], slice(first, first + n), *inside[axis + 1 :])
-
-
-def _zero_given_faces(model: Smoke, lattice: Lattice, values: Array) -> Array:
-    """Set values of a lattice to 0 at given faces."""
-    component = lattice.components.start
-    for side in (2 * component, 2 * component + 1):
-        if is_prescribed(model, side):
-            np.moveaxis(values, 1 + component, 0)[-(side % 2)] = 0
-    return values
-
-
-@runtime.cached(maxsize=8)
-def _extended(model: Smoke, kind: str) -> Array:
-    """Make an extended velocity, or its adjoint for the kind "adj_", initially zero."""
-    return np.zeros((model.dim, *extended_shape(model)), runtime.real_dtype())
-
-
-def _diffusion_number(model: Smoke, viscosity: Array) -> float:
-    """Return k."""
-    return model.dt / model.spacing**2 * float(viscosity)
+    return SimpleNamespace(add_rates=add_rates, adj_velocity=adj_velocity, multiply=multiply)
+# fmt: on
 
 
-Diffuse = operation(
-    forward,
-    adjoint=pull,
-    tangent=push,
+def _add_rates(
+    work: Work, velocity: Entries, boundary: Entries, viscosity: Entries, target: Target, base: Entries | None = None
+) -> Launch:
+    to, under, c = target.entries, base or velocity, _per_viscosity(work.model)
+    given = work.rounds, work.table, c, int(target.adds), int(base is not None)
+    taken = under, velocity, boundary, viscosity, to
+    arrays = [each.numbers for each in taken]
+    return KernelCall(loops(work.form).add_rates, *given, *arrays, moving=[(each, 0) for each in taken])
+
+
+def diffuse(model: Smoke, velocity: Entries, viscosity: Entries, boundary_velocity: Entries, out: Out) -> Launch:
+    """Diffuse a velocity [dim, *faces] [m/s], with viscosity [] and boundary_velocity [2 dim, dim]."""
+    return _add_rates(work_of(model), velocity, boundary_velocity, viscosity, out["diffused_velocity"], velocity)
+
+
+def adj_diffuse(
+    model: Smoke,
+    velocity: Entries,
+    viscosity: Entries,
+    boundary_velocity: Entries,
+    adj_diffused_velocity: Entries,
+    out: Out,
+) -> Launch:
+    work, g, c = work_of(model), adj_diffused_velocity, _per_viscosity(model)
+
+    def adj_velocity(target: Target) -> Launch:
+        to = target.entries
+        given = work.rounds, work.table, c, int(target.adds), g.numbers, viscosity.numbers, to.numbers
+        return KernelCall(loops(work.form).adj_velocity, *given, moving=[(g, 0), (viscosity, 0), (to, 0)])
+
+    def adj_viscosity(target: Target) -> Launch:
+        terms, taken = work.get("terms", work.entries), (g, velocity, boundary_velocity)
+        given = work.rounds, work.table, *[each.numbers for each in taken], terms
+        products = KernelCall(loops(work.form).multiply, *given, moving=[(each, 0) for each in taken])
+        return Chain(products, work.add_up(terms, 1, c, target))
+
+    def adj_boundary(target: Target) -> Launch:
+        return add_sides(work, g, _dependent(model), viscosity, 2 * c, target, masked=True)
+
+    makes = {"velocity": adj_velocity, "viscosity": adj_viscosity, "boundary_velocity": adj_boundary}
+    return Chain(*[makes[name](target) for name, target in out.items()])
+
+
+def jvp_diffuse(
+    model: Smoke,
+    velocity: Entries,
+    viscosity: Entries,
+    boundary_velocity: Entries,
+    dvelocity: Entries,
+    dviscosity: Entries,
+    dboundary_velocity: Entries,
+    out: Out,
+) -> Launch:
+    work, target = work_of(model), out["diffused_velocity"]
+    more = Target(target.entries, adds=True)
+    return Chain(
+        _add_rates(work, dvelocity, dboundary_velocity, viscosity, target, dvelocity),
+        _add_rates(work, velocity, boundary_velocity, dviscosity, more),
+    )
+
+
+def _per_viscosity(model: Smoke) -> float:
+    """Return k / nu [s/m^2]."""
+    return float(model.dt / model.spacing**2)
+
+
+@runtime.cached(maxsize=4)
+def _dependent(model: Smoke) -> Any:
+    """Make an array [2 dim, dim] with 1 where the ghosts of a component beyond a side depend on boundary_velocity."""
+    table, first = device.to_host(work_of(model).table, (LENGTH,)), 3 - model.dim
+    given = table[GIVEN:FIXED].reshape(3, 3, 2)[first:, first:] >= 0
+    weights = np.moveaxis(given, 0, 2).reshape(2 * model.dim * model.dim)
+    return device.to_device(weights.astype(runtime.real_dtype()))
+
+
+Diffuse = launched(
+    diffuse,
+    adjoint=adj_diffuse,
+    tangent=jvp_diffuse,
     results={"diffused_velocity": "velocity"},
     name="Diffuse",
     is_cheap=True,

@@ -53,8 +53,6 @@ class Lattice:
     """Number of values along each axis."""
     inside: Index
     """Index of these values in an extended array [fields, *extended_shape]."""
-    own: Index
-    """Index of these values in an array [fields, *model.faces], or in smoke [1, *cells]."""
     ghosts: tuple[Ghost, ...]
     padded: Shape
     """Shape of the extended array of one field."""
@@ -106,27 +104,6 @@ class Lattice:
             axis = next(a for a, entry in enumerate(ghost.layer[1:]) if not isinstance(entry, slice))
             counts[axis] += index[ghost.layer].size
         return np.cumsum([0, *counts]).astype(np.int32)
-
-    def extend(self, extended: Array, given: Array) -> None:
-        """Write the ghosts, for `given` [fields, 2 dim] at the sides."""
-        for ghost in self.ghosts:
-            source = extended[ghost.source]
-            if ghost.given is not None:
-                source = 2 * given[ghost.given] - source
-            elif ghost.sign < 0:
-                source = -source
-            extended[ghost.layer] = source
-
-    def adj_extend(self, adj_extended: Array, adj_given: Array) -> None:
-        """Reverse `extend`: add the adjoints of ghosts to those of their sources and of `given`."""
-        for ghost in reversed(self.ghosts):
-            adj = adj_extended[ghost.layer]
-            if ghost.sign < 0:
-                adj_extended[ghost.source] -= adj
-            else:
-                adj_extended[ghost.source] += adj
-            if ghost.given is not None:
-                adj_given[ghost.given] += 2 * adj.sum()
 
 
 def extended_shape(model: Smoke) -> Shape:
@@ -180,7 +157,6 @@ def _lattice(model: Smoke, fields: tuple[int | None, ...]) -> Lattice:
         components=slice(0, 1) if component is None else slice(component, component + len(fields)),
         shape=tuple(shape),
         inside=(slice(None), *[slice(1, n + 1) for n in shape]),
-        own=(slice(None), *[slice(n) for n in shape]),
         ghosts=tuple(ghosts),
         padded=padded,
         strides=tuple(own),

@@ -29,16 +29,18 @@ Source: Angot, Bruneau and Fabrie 1999, equation 1.3; Borrvall and Petersson 200
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
 
 from simphys.autograd import Tensor
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.element import element
-from simphys.simulator import Array
-from simphys.substep import operation, per_element
+from simphys.substep import Chain, Entries, Launch, Target, launched, per_element
 
-from .faces import adj_mean, mean, own_index
+from .entries import work_of
+from .means import add_means, adj_means
 from .model import Smoke
+
+Out = Mapping[str, Target]
 
 ETA = 0.01
 """Relaxation time of the fluid well inside, in time steps."""
@@ -67,36 +69,37 @@ def adj_damp(u, phi, width, adj_u):
     return r * adj_u, slope * u * adj_u
 
 
-def face_distance(model: Smoke, obstacle: Array, out: Array) -> None:
-    out.fill(0)
-    for component in range(model.dim):
-        out[own_index(model, component)] = mean(model, obstacle, component, sides=1.0)
+def face_distance(model: Smoke, obstacle: Entries, out: Out) -> Launch:
+    work = work_of(model)
+    return add_means(work, obstacle, work.ones(), 1.0, 1, out["distance"])
 
 
-def adj_face_distance(model: Smoke, adj_distance: Array) -> Array:
-    adj_obstacle = np.zeros(model.cells, adj_distance.dtype)
-    for component in range(model.dim):
-        adj_obstacle += adj_mean(model, adj_distance[own_index(model, component)], component, sides=1.0)
-    return adj_obstacle
+def adj_face_distance(model: Smoke, adj_distance: Entries, out: Out) -> Launch:
+    work = work_of(model)
+    return Chain(*[adj_means(work, adj_distance, work.ones(), 1.0, 1, target) for target in out.values()])
 
 
-def jvp_face_distance(model: Smoke, dobstacle: Array, out: Array) -> None:
-    face_distance(model, dobstacle, out)
+def jvp_face_distance(model: Smoke, dobstacle: Entries, out: Out) -> Launch:
+    return face_distance(model, dobstacle, out)
 
 
-def drag(model: Smoke, velocity: Array, damped_velocity: Array) -> Array:
-    lost = velocity - damped_velocity
-    return _rate(model) * lost.reshape(model.dim, -1).sum(axis=1)
+def drag(model: Smoke, velocity: Entries, damped_velocity: Entries, out: Out) -> Launch:
+    work = work_of(model)
+    lost = Entries(work.get("terms", work.entries))
+    return Chain(
+        work.copy(velocity, Target(lost)),
+        work.copy(damped_velocity, Target(lost, adds=True), -1.0),
+        work.add_up(lost.numbers, model.dim, _rate(model), out["obstacle_force"]),
+    )
 
 
-def adj_drag(model: Smoke, adj_obstacle_force: Array) -> tuple[Array, Array]:
-    gained = (_rate(model) * adj_obstacle_force).reshape(-1, *[1] * model.dim)
-    adj = np.broadcast_to(gained, (model.dim, *model.faces)).astype(adj_obstacle_force.dtype)
-    return adj, -adj
+def adj_drag(model: Smoke, adj_obstacle_force: Entries, out: Out) -> Launch:
+    work, signs = work_of(model), {"velocity": 1.0, "damped_velocity": -1.0}
+    return Chain(*[work.repeat(adj_obstacle_force, signs[name] * _rate(model), target) for name, target in out.items()])
 
 
-def jvp_drag(model: Smoke, dvelocity: Array, ddamped_velocity: Array) -> Array:
-    return drag(model, dvelocity, ddamped_velocity)
+def jvp_drag(model: Smoke, dvelocity: Entries, ddamped_velocity: Entries, out: Out) -> Launch:
+    return drag(model, dvelocity, ddamped_velocity, out)
 
 
 @element
@@ -114,11 +117,12 @@ def _rate(model: Smoke) -> float:
     return float(model.spacing**model.dim / model.dt)
 
 
-FaceDistance = operation(
+FaceDistance = launched(
     face_distance,
     adjoint=adj_face_distance,
     tangent=jvp_face_distance,
     results={"distance": lambda model: (model.dim, *model.faces)},
+    name="FaceDistance",
 )
 """Signed distance phi [dim, *faces] [m] from that of cells; 0 beyond a component's own faces, as the velocity is."""
 
@@ -131,8 +135,13 @@ Damp = per_element(
 )
 """Damped velocity [dim, *faces] [m/s]."""
 
-Drag = operation(
-    drag, adjoint=adj_drag, tangent=jvp_drag, results={"obstacle_force": lambda model: (model.dim,)}, work_arrays=2
+Drag = launched(
+    drag,
+    adjoint=adj_drag,
+    tangent=jvp_drag,
+    results={"obstacle_force": lambda model: (model.dim,)},
+    name="Drag",
+    work_arrays=2,
 )
 """Force F [dim] on the obstacle, from the velocities before and after."""
 

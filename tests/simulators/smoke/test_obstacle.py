@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from simphys.autograd import runtime, tensor
+from simphys.simulators.smoke import obstacle
 from simphys.simulators.smoke.model import Smoke
 from simphys.simulators.smoke.obstacle import ETA, LAYER, obstruct
 from simphys.simulators.smoke.shapes import coordinates
 
 from .flows import check, leaf, some, variants, velocity
+from .parts import check_parts_of_arrays
 
 
 @pytest.mark.parametrize("name", variants())
@@ -73,3 +77,17 @@ def test_the_gradient_by_the_distance_is_continuous_at_both_edges_of_the_layer()
             phi = tensor(np.full((4, 4), edge + beyond), requires_grad=True)
             obstruct(model, tensor(u), phi)[0].sum().backward()
             assert phi.grad is not None and abs(phi.grad.data).max() < 1e-5 * steepest
+
+
+def check_parts(model: Smoke, module: Any = obstacle) -> None:
+    """Check adjoints that lie within arrays."""
+    distance, u = {"obstacle": some(*model.cells).data}, velocity(model).data
+    check_parts_of_arrays(model, module.FaceDistance, module.adj_face_distance, distance, "distance")
+    given = {"velocity": u, "damped_velocity": 0.5 * u}
+    check_parts_of_arrays(model, module.Drag, module.adj_drag, given, "obstacle_force")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", variants())
+def test_an_adjoint_within_an_array_is_set_or_added_to(name: str) -> None:
+    check_parts(variants()[name])
