@@ -25,7 +25,6 @@ EACH = 2
 EQUIVALENT = {
     "adj_no_drag: 0 * * -> 0": "the same number",
     "adj_no_drag: 0 * * -> -*": "the same number",
-    "adj_means: cells //= *": "rounds beyond the end write where nothing lies",
 }
 
 ALSO = (*ERRORS, TypeError, AttributeError, RuntimeError)
@@ -118,5 +117,5 @@ SWEEPS = [
     sweep_of(buoyancy, ("adj_*", "jvp_*"), pushed),
     sweep_of(sides, ("loops.add_sides", "adj_*", "jvp_*"), given),
     sweep_of(obstacle, ("adj_*", "jvp_*"), stopped),
-    sweep_of(means, ("loops.adj_means", "adj_*"), means_of),
+    sweep_of(means, ("*.adj_means", "adj_*"), means_of),
 ]

@@ -25,7 +25,9 @@ Out = Mapping[str, Target]
 
 def lift(model: Smoke, velocity: Entries, smoke: Entries, buoyancy: Entries, out: Out) -> Launch:
     """Accelerate a velocity [dim, *faces] [m/s] by buoyancy [dim] of smoke [*cells]."""
-    return add_means(work_of(model), smoke, buoyancy, model.dt, 0, out["lifted_velocity"], velocity)
+    work, target = work_of(model), out["lifted_velocity"]
+    more = Target(target.entries, adds=True)
+    return Chain(work.copy(velocity, target), add_means(work, smoke, buoyancy, model.dt, 0, more))
 
 
 def adj_lift(model: Smoke, smoke: Entries, buoyancy: Entries, adj_lifted_velocity: Entries, out: Out) -> Launch:
@@ -47,10 +49,10 @@ def jvp_lift(
     dbuoyancy: Entries,
     out: Out,
 ) -> Launch:
-    work, target = work_of(model), out["lifted_velocity"]
+    more = Target(out["lifted_velocity"].entries, adds=True)
     return Chain(
-        add_means(work, dsmoke, buoyancy, model.dt, 0, target, dvelocity),
-        add_means(work, smoke, dbuoyancy, model.dt, 0, Target(target.entries, adds=True)),
+        lift(model, dvelocity, dsmoke, buoyancy, out),
+        add_means(work_of(model), smoke, dbuoyancy, model.dt, 0, more),
     )
 
 

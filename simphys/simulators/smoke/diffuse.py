@@ -38,12 +38,10 @@ Out = Mapping[str, Target]
 
 
 # fmt: off
-@functools.cache
-def loops(form: Form) -> SimpleNamespace:
-    """Loops over entries."""
-    real, dim, _, on_gpu, alone = form
+def rate_function(form: Form) -> Any:
+    """Return the function of the change of an entry by its neighbours."""
+    real, dim, _, on_gpu, _ = form
     f = functions(dim, on_gpu)
-    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @ti.func
     def rate(table: ti.template(), u: ti.template(), begin, w: ti.template(), begin_w, component, at, given):
@@ -68,22 +66,31 @@ def loops(form: Form) -> SimpleNamespace:
                 total += next_value - here
         return total
 
+    return rate
+
+
+@functools.cache
+def loops(form: Form) -> SimpleNamespace:
+    """Loops over entries."""
+    real, dim, _, on_gpu, alone = form
+    f, rate = functions(dim, on_gpu), rate_function(form)
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
     @no_type_check
     @kernel
     def add_rates(
-        rounds: ti.i32, table: integers, c: real, adds: ti.i32, based: ti.i32, base: reals, u: reals, w: reals,
-        nu: reals, target: reals, begin_base: ti.i32, begin_u: ti.i32, begin_w: ti.i32, begin_nu: ti.i32, begin: ti.i32,
+        rounds: ti.i32, table: integers, c: real, u: reals, w: reals, nu: reals, target: reals,
+        begin_u: ti.i32, begin_w: ti.i32, begin_nu: ti.i32, begin: ti.i32,
     ):
-        """Add k M (A u + 2 c w) to a base, or to the target."""
+        """Add k M (A u + 2 c w)."""
         ti.loop_config(serialize=alone)
         for r in range(rounds):
             component, at, line, own = f.begin(table, r)
             for x in range(at[2], f.last(table, at)):
-                at[2], e = x, line + x
-                total = ti.select(adds == 1, target[begin + e], 0.0) + ti.select(based == 1, base[begin_base + e], 0.0)
+                at[2], to = x, begin + line + x
                 if x < own and f.is_free(table, component, at):
-                    total += c * nu[begin_nu] * rate(table, u, begin_u, w, begin_w, component, at, 1)
-                target[begin + e] = total
+                    change = rate(table, u, begin_u, w, begin_w, component, at, 1)
+                    target[to] = target[to] + c * nu[begin_nu] * change
 
     @no_type_check
     @kernel
@@ -121,19 +128,16 @@ def loops(form: Form) -> SimpleNamespace:
 # fmt: on
 
 
-def _add_rates(
-    work: Work, velocity: Entries, boundary: Entries, viscosity: Entries, target: Target, base: Entries | None = None
-) -> Launch:
-    to, under, c = target.entries, base or velocity, _per_viscosity(work.model)
-    given = work.rounds, work.table, c, int(target.adds), int(base is not None)
-    taken = under, velocity, boundary, viscosity, to
-    arrays = [each.numbers for each in taken]
-    return KernelCall(loops(work.form).add_rates, *given, *arrays, moving=[(each, 0) for each in taken])
+def _add_rates(work: Work, velocity: Entries, boundary: Entries, viscosity: Entries, target: Target) -> Launch:
+    taken = velocity, boundary, viscosity, target.entries
+    given = work.rounds, work.table, _per_viscosity(work.model), *[each.numbers for each in taken]
+    return KernelCall(loops(work.form).add_rates, *given, moving=[(each, 0) for each in taken])
 
 
 def diffuse(model: Smoke, velocity: Entries, viscosity: Entries, boundary_velocity: Entries, out: Out) -> Launch:
     """Diffuse a velocity [dim, *faces] [m/s], with viscosity [] and boundary_velocity [2 dim, dim]."""
-    return _add_rates(work_of(model), velocity, boundary_velocity, viscosity, out["diffused_velocity"], velocity)
+    work, target = work_of(model), out["diffused_velocity"]
+    return Chain(work.copy(velocity, target), _add_rates(work, velocity, boundary_velocity, viscosity, target))
 
 
 def adj_diffuse(
@@ -175,10 +179,10 @@ def jvp_diffuse(
     out: Out,
 ) -> Launch:
     work, target = work_of(model), out["diffused_velocity"]
-    more = Target(target.entries, adds=True)
     return Chain(
-        _add_rates(work, dvelocity, dboundary_velocity, viscosity, target, dvelocity),
-        _add_rates(work, velocity, boundary_velocity, dviscosity, more),
+        work.copy(dvelocity, target),
+        _add_rates(work, dvelocity, dboundary_velocity, viscosity, target),
+        _add_rates(work, velocity, boundary_velocity, dviscosity, target),
     )
 
 

@@ -1,4 +1,4 @@
-"""Where the entries of a velocity lie, for loops with a thread for each entry, and sums of them in a fixed order.
+"""Loops over the entries of a velocity: the places where they lie, and sums of them in a fixed order.
 
 A velocity [dim, *faces] is gone through entry by entry. Indices have three axes, of which a plane has none of the
 first; so has the number of a component, which is that of its axis.
@@ -20,7 +20,7 @@ from .faces import is_prescribed, own_faces
 from .model import Smoke
 
 FACES, COMPONENT, CELLS, OWN, SIGNS, GIVEN, FIXED, LENGTH = 0, 3, 4, 7, 16, 34, 52, 58
-"""Where the table of a model has the counts of faces, entries of a component, counts of cells, a component's own faces
+"""Places in the table of a model: the counts of faces, entries of a component, counts of cells, a component's own faces
 [component, axis], and for each side [component, axis, end] the sign of a ghost and the index of its given velocity, or
 -1; then, for each side [axis, end], 1 if the normal velocity is prescribed there."""
 PERIODIC = 0

@@ -11,7 +11,7 @@ faces of a cell (or over its components):
 import functools
 import math
 from types import SimpleNamespace
-from typing import no_type_check
+from typing import Any, no_type_check
 
 from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
@@ -21,12 +21,10 @@ from .entries import CELLS, FACES, SIGNS, Form, Work, functions
 
 
 # fmt: off
-@functools.cache
-def loops(form: Form) -> SimpleNamespace:
-    """Loops over entries and cells."""
-    real, dim, staggered, on_gpu, alone = form
+def mean_functions(form: Form) -> SimpleNamespace:
+    """Functions of the weight of a cell, and of a mean."""
+    real, dim, staggered, on_gpu, _ = form
     f = functions(dim, on_gpu)
-    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @ti.func
     def weight(table: ti.template(), d: ti.template(), at, sides):
@@ -54,12 +52,21 @@ def loops(form: Form) -> SimpleNamespace:
             total = s[begin + f.place_of_cell(table, at)]
         return total
 
+    return SimpleNamespace(weight=weight, mean=mean)
+
+
+@functools.cache
+def loops(form: Form) -> SimpleNamespace:
+    """Loops over entries."""
+    real, dim, _, on_gpu, alone = form
+    f, mean = functions(dim, on_gpu), mean_functions(form).mean
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
     @no_type_check
     @kernel
     def add_means(
-        rounds: ti.i32, table: integers, c: real, sides: ti.i32, adds: ti.i32, based: ti.i32,
-        base: reals, s: reals, factors: reals, target: reals,
-        begin_base: ti.i32, begin_s: ti.i32, begin_factors: ti.i32, begin: ti.i32,
+        rounds: ti.i32, table: integers, c: real, sides: ti.i32, adds: ti.i32, s: reals, factors: reals, target: reals,
+        begin_s: ti.i32, begin_factors: ti.i32, begin: ti.i32,
     ):
         ti.loop_config(serialize=alone)
         for r in range(rounds):
@@ -67,10 +74,36 @@ def loops(form: Form) -> SimpleNamespace:
             factor = c * factors[begin_factors + component - (3 - dim)]
             for x in range(at[2], f.last(table, at)):
                 at[2], e = x, line + x
-                total = ti.select(adds == 1, target[begin + e], 0.0) + ti.select(based == 1, base[begin_base + e], 0.0)
+                total = ti.select(adds == 1, target[begin + e], 0.0)
                 if x < own:
                     total += factor * mean(table, s, begin_s, component, at, sides)
                 target[begin + e] = total
+
+    @no_type_check
+    @kernel
+    def multiply(
+        rounds: ti.i32, table: integers, sides: ti.i32, g: reals, s: reals, terms: reals,
+        begin_g: ti.i32, begin_s: ti.i32,
+    ):
+        """Compute the product of g and the mean at each entry, 0 beyond a component's own."""
+        ti.loop_config(serialize=alone)
+        for r in range(rounds):
+            component, at, line, own = f.begin(table, r)
+            for x in range(at[2], f.last(table, at)):
+                at[2], term = x, real(0.0)
+                if x < own:
+                    term = g[begin_g + line + x] * mean(table, s, begin_s, component, at, sides)
+                terms[line + x] = term
+
+    return SimpleNamespace(add_means=add_means, multiply=multiply)
+
+
+@functools.cache
+def adjoint_loop(form: Form) -> Any:
+    """Loop over cells."""
+    real, dim, staggered, on_gpu, alone = form
+    f, weight = functions(dim, on_gpu), mean_functions(form).weight
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @no_type_check
     @kernel
@@ -101,40 +134,20 @@ def loops(form: Form) -> SimpleNamespace:
                 i = begin + line * columns + x
                 target[i] = ti.select(adds == 1, target[i], 0.0) + total
 
-    @no_type_check
-    @kernel
-    def multiply(
-        rounds: ti.i32, table: integers, sides: ti.i32, g: reals, s: reals, terms: reals,
-        begin_g: ti.i32, begin_s: ti.i32,
-    ):
-        """Compute the product of g and the mean at each entry, 0 beyond a component's own."""
-        ti.loop_config(serialize=alone)
-        for r in range(rounds):
-            component, at, line, own = f.begin(table, r)
-            for x in range(at[2], f.last(table, at)):
-                at[2], term = x, real(0.0)
-                if x < own:
-                    term = g[begin_g + line + x] * mean(table, s, begin_s, component, at, sides)
-                terms[line + x] = term
-
-    return SimpleNamespace(add_means=add_means, adj_means=adj_means, multiply=multiply)
+    return adj_means
 # fmt: on
 
 
-def add_means(
-    work: Work, smoke: Entries, factors: Entries, c: float, sides: int, target: Target, base: Entries | None = None
-) -> Launch:
-    """Launch that computes base + c f_a m_a, with `factors` f [dim], at all entries."""
-    to, under = target.entries, base or smoke
-    given = work.rounds, work.table, c, sides, int(target.adds), int(base is not None)
-    arrays = under.numbers, smoke.numbers, factors.numbers, to.numbers
-    moving = [(each, 0) for each in (under, smoke, factors, to)]
-    return KernelCall(loops(work.form).add_means, *given, *arrays, moving=moving)
+def add_means(work: Work, smoke: Entries, factors: Entries, c: float, sides: int, target: Target) -> Launch:
+    """Launch that computes c f_a m_a, with `factors` f [dim], at all entries."""
+    taken = smoke, factors, target.entries
+    given = work.rounds, work.table, c, sides, int(target.adds), *[each.numbers for each in taken]
+    return KernelCall(loops(work.form).add_means, *given, moving=[(each, 0) for each in taken])
 
 
 def adj_means(work: Work, g: Entries, factors: Entries, c: float, sides: int, target: Target) -> Launch:
     """Launch that computes the adjoint of the cells [*cells]."""
-    to, loop, cells = target.entries, loops(work.form).adj_means, math.prod(work.model.cells)
+    to, loop, cells = target.entries, adjoint_loop(work.form), math.prod(work.model.cells)
     cells //= 1 if work.form.on_gpu else work.model.cells[-1]
     given = cells, work.table, c, sides, int(target.adds), g.numbers, factors.numbers, to.numbers
     return KernelCall(loop, *given, moving=[(each, 0) for each in (g, factors, to)])
