@@ -15,6 +15,7 @@ import functools
 import numpy as np
 
 from simphys.autograd import runtime
+from simphys.autograd.kernels import device
 
 from .poisson import Poisson
 
@@ -24,7 +25,6 @@ class FourierSolver:
 
     def __init__(self, system: Poisson, *, central: bool) -> None:
         self.b, self.z = system.array(), system.array()
-        self.iterations, self.residual = 0, 0.0
         self._from, self._to = system.inside(self.b), system.inside(self.z)
         counts = [np.arange(n) for n in (*system.cells[:-1], system.cells[-1] // 2 + 1)]
         waves = [2 * np.pi * k / n for k, n in zip(counts, system.cells, strict=True)]
@@ -39,3 +39,17 @@ class FourierSolver:
         self._to[...] = np.fft.irfftn(
             np.fft.rfftn(self._from) * self._inverse, s=self._from.shape, axes=range(self._from.ndim)
         )
+
+
+class OnHost:
+    """A solver of the host with arrays on the device, which travel at each solve."""
+
+    def __init__(self, solver: FourierSolver) -> None:
+        self._solver = solver
+        self.b, self.z = device.to_device(solver.b), device.to_device(solver.z)
+
+    def solve(self) -> None:
+        """Compute z from b."""
+        self._solver.b[...] = device.to_host(self.b, self._solver.b.shape)
+        self._solver.solve()
+        self.z.write(self._solver.z)

@@ -105,7 +105,6 @@ class JacobiSweeps:
 
     def __init__(self, system: Poisson, count: int) -> None:
         self.b, self.z = device.to_device(system.array()), device.to_device(system.array(2))
-        self.iterations, self.residual = count, 0.0  # 0 by definition: these sweeps are the result wanted
         half = (count - 1) % 2  # from which the last sweep ends in the first half
         grid, inverse = device.to_device(system.grid), device.to_device(system.inverse)
         if not runtime.settings().on_gpu:

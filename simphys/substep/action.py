@@ -34,7 +34,8 @@ TIME = "for t in time:"
 """Head of the loop over the steps of a segment, the last step first, in the text of deferred actions."""
 
 
-class Moment(NamedTuple):
+@dataclass(slots=True)
+class Moment:
     """Batch member and step of a call of an operation, and the notes of its engine, which all calls share."""
 
     member: int
@@ -100,8 +101,9 @@ class Action:
     """Slot of the workspace that the action sets to zero, if that is all it does."""
     call: Callable[[Arrays, Moment], None] | None = None
     """Operation on whole arrays that the host runs, in place of a loop."""
-    launch: Callable[[Mapping[Slot, Any]], Callable[[], None]] | None = None
-    """Function that makes, from the `Entries` of slots, launches of kernels of its own, in place of a loop."""
+    launch: Callable[[Mapping[Slot, Any], Moment], Callable[[], None]] | None = None
+    """Function that makes, from the `Entries` of slots, launches of kernels of its own, in place of a loop. The moment
+    given to it becomes that of each launch."""
     origin: str = ""
     """Sub-step that it belongs to, and which of its passes: shown beside the text, which does not depend on it."""
 

@@ -12,7 +12,8 @@ The functions take `Entries` where those of an `operation` take NumPy arrays, an
 for the arrays of a rollout, and its launch for every step: what takes long belongs into the function. Kernel calls that
 follow each other, of one sub-step or of several, are one launch of a GPU (see autograd/kernels/calls.py). All functions
 write to `out`, by the name of a result, or of an input in the adjoint, where it lacks inputs that nobody asks for. What
-they write lies apart from what they read; adjoints of inputs may be written in any order.
+they write lies apart from what they read; adjoints of inputs may be written in any order. With a parameter `moment`
+they get a Moment whose step is that of each launch, or None outside an engine.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from simphys.autograd.kernels import device
 from simphys.autograd.kernels.calls import Chain, Entries, KernelCall, Launch
 from simphys.simulator import Array
 
-from .action import Access, Action, Kind, Slot, no_loop
+from .action import Access, Action, Kind, Moment, Slot, no_loop
 from .function import declare
-from .operation import EXTRAS, Key, Like, Operation, Pass, Run, whole_view
+from .operation import EXTRAS, Finish, Key, Like, Operation, Pass, Run, whole_view
 from .program import WHOLE, Op
 from .scope import Scope, adjoint_slot
 
@@ -54,10 +55,12 @@ def launched(
     is_cheap: bool = False,
     work_arrays: int = 0,
     idle: Mapping[str, str] | None = None,
+    finish: Finish | None = None,
 ) -> Any:
     """Declare a sub-step whose functions make launches, see above; for the arguments, see `operation`."""
     made = Launched(function, adjoint, tangent, results)
     made.name, made.is_cheap, made.work_arrays, made.idle = name, is_cheap, work_arrays, idle or {}
+    made.finish = finish
     return declare(made)
 
 
@@ -75,10 +78,10 @@ class Launched(Operation):
         slots = self._slots(op, name)
         still = {slot for slot in slots.values() if slot.kind == "tangent" and not scope.moves(slot.value)}
 
-        def bind(entries: Mapping[Slot, Entries]) -> Launch:
+        def bind(entries: Mapping[Slot, Entries], moment: Moment) -> Launch:
             given = {n: _zeros(slot) if slot in still else entries[slot] for n, slot in slots.items()}
             out = {n: Target(entries[slot] if slot in written else _zeros(slot)) for n, slot in targets.items()}
-            return self._start(op, name, given, out)
+            return self._start(op, name, given, out, moment)
 
         scope.add(_make_launch(bind, [slot for slot in slots.values() if slot not in still], written))
 
@@ -92,10 +95,10 @@ class Launched(Operation):
             access: Access = "own" if list(op.values()).count(value) == 1 else "other"
             adds[name] = scope.begin(targets[name], value.view or whole_view(value), access)
 
-        def bind(entries: Mapping[Slot, Entries]) -> Launch:
+        def bind(entries: Mapping[Slot, Entries], moment: Moment) -> Launch:
             given = {n: _zeros(slot) if slot in missing else entries[slot] for n, slot in slots.items()}
             out = {name: Target(entries[slot], adds[name]) for name, slot in targets.items()}
-            return self._start(op, "adjoint", given, out)
+            return self._start(op, "adjoint", given, out, moment)
 
         reads = [slot for slot in slots.values() if slot not in missing]
         reads += [targets[name] for name in targets if adds[name]]
@@ -107,19 +110,22 @@ class Launched(Operation):
         names = self.varying if name == "adjoint" else tuple(self._likes)
         unwritten = (np.full(value.shape, np.nan) for value in values)  # so that what a launch leaves out shows
         out = {n: Target(_bring(array)) for n, array in zip(names, unwritten, strict=True)}
-        self._start(op, name, arrays, out)()
+        self._start(op, name, arrays, out, None)()
         taken = zip(out.values(), values, strict=True)
         return [device.to_host(target.entries.numbers, (value.size,)).reshape(value.shape) for target, value in taken]
 
-    def _start(self, op: Op, name: Pass, given: Mapping[str, Entries], out: Mapping[str, Target]) -> Launch:
+    def _start(
+        self, op: Op, name: Pass, given: Mapping[str, Entries], out: Mapping[str, Target], moment: Moment | None
+    ) -> Launch:
         run, model = self._runs[name], op.model
         assert run is not None and model is not None, "checked by the caller"
-        launch: Launch = run(model(), **given, out=out)
+        more = {"moment": moment} if "moment" in self._reads[name] else {}
+        launch: Launch = run(model(), **given, out=out, **more)
         return launch
 
 
 def _make_launch(
-    bind: Callable[[Mapping[Slot, Entries]], Launch], reads: Iterable[Slot], writes: Iterable[Slot]
+    bind: Callable[[Mapping[Slot, Entries], Moment], Launch], reads: Iterable[Slot], writes: Iterable[Slot]
 ) -> Action:
     """Make the action of launches. What they write lies apart from what they read, as kernels read at other indices."""
     return Action(WHOLE, no_loop, dict.fromkeys(reads, "other"), dict.fromkeys(writes, "other"), launch=bind)

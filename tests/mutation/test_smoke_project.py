@@ -7,9 +7,9 @@ from unittest.mock import patch
 
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import ERRORS
-from simphys.simulators.smoke import differences, divergence, project, sweeps
+from simphys.simulators.smoke import differences, divergence, project
 
-from ..simulators.smoke import test_project
+from ..simulators.smoke import projections, test_project
 from ..simulators.smoke.parts import check_parts_of_arrays
 from .suite import *  # noqa: F403 - the tests of all sweeps
 from .sweep import Sweep
@@ -33,7 +33,7 @@ BOXES = {
 """Boxes with rows of one block of cells, of less and of more, and each kind of side along and across them."""
 
 
-def projections(module: Any) -> None:
+def projections_of(module: Any) -> None:
     for grid, boxes in BOXES.items():
         projected(module, grid, boxes[:1])
 
@@ -44,40 +44,35 @@ def projected(module: Any, grid: str, boxes: list[Any]) -> None:
         model = test_project.model_of(cells, sides, grid=grid, projection="conjugate_gradients", tolerance=1e-13)
         velocity = test_project.leaf(model)
         gradcheck(lambda u, m=model: module.Project.apply(m, u), velocity, mode="projected", repeats=1)
-        with patch.object(test_project, "project", module):
+        with patch.multiple(projections, RUNS=dict(zip(projections.RUNS, rules_of(module), strict=True))):
             if grid == "staggered":
                 test_project.test_on_a_staggered_grid_no_divergence_is_left(cells, sides, "conjugate_gradients")
             else:
                 test_project.test_a_collocated_projection_is_approximate(cells, sides)
 
 
-def swept(module: Any) -> None:
-    model = test_project.model_of((3, 5), (I, O, C, C), projection="jacobi", sweeps=3)
-    gradcheck(lambda u: module.ProjectBySweeps.apply(model, u), test_project.leaf(model), mode="projected", repeats=1)
+def rules_of(module: Any) -> tuple[Any, ...]:
+    return module.project, module.adj_project, module.jvp_project
 
 
 def loops(grid: str) -> Any:
     def checked(module: Any) -> None:
-        for each in (project, sweeps):
-            each._workspace.cache_clear()
+        project._workspace.cache_clear()
         try:
             with patch.object(differences, "divergence", module):
                 projected(project, grid, BOXES[grid])
                 for cells, sides in BOXES[grid]:
                     model = test_project.model_of(cells, sides, grid=grid, projection="jacobi", sweeps=3)
                     given = {"velocity": test_project.some(model, seed=1)}
-                    adjoint = sweeps.adj_project_by_sweeps
-                    check_parts_of_arrays(model, sweeps.ProjectBySweeps, adjoint, given, "swept_velocity")
+                    check_parts_of_arrays(model, project.Project, project.adj_project, given, "projected_velocity")
         finally:
-            for each in (project, sweeps):
-                each._workspace.cache_clear()
+            project._workspace.cache_clear()
 
     return checked
 
 
 SWEEPS = [
-    Sweep(project, ("pull", "push", "adj_project", "jvp_project"), projections, errors=ALSO),
-    Sweep(sweeps, ("adj_*", "jvp_*"), swept, errors=ALSO),
+    Sweep(project, ("adj_*", "jvp_*"), projections_of, errors=ALSO),
     *[
         Sweep(divergence, (f"{grid}_*.divergence", f"{grid}_*.correct", other), loops(grid), errors=ALSO)
         for grid, other in (("staggered", "*.cross_outflow"), ("collocated", "sign"))

@@ -23,7 +23,7 @@ SLOW = {"rigid"}
 """Systems whose kernels take minutes to compile for a device; they are of the same engine."""
 LAUNCHES = 1.0
 """Largest number of launches in a step, of a rollout and of its adjoint."""
-LAUNCHES_OF_SMOKE = {"quadrants": 4, "taichi": 64}
+LAUNCHES_OF_SMOKE = {"quadrants": 4, "taichi": 96}
 """Likewise of smoke: its kernels take more arrays than Vulkan's drivers bind, and with Taichi none are joined there."""
 
 

@@ -55,7 +55,7 @@ class HostStage:
 
         members = [{slot: locate(slot, b) for slot in self.action.slots()} for b in range(known["members"])]
         if self.action.launch is not None:
-            return KernelLaunch(self.action, members, layout)
+            return KernelLaunch(self.action, members, layout, notes)
         return HostLaunch(self.action, members, layout, notes)
 
 
@@ -123,14 +123,17 @@ class HostLaunch:
 class KernelLaunch:
     """Launches of an operation's own kernels in a step, for all batch members, where the arrays of an engine lie."""
 
-    def __init__(self, action: Action, members: Sequence[Mapping[Slot, _Memory]], layout: Layout) -> None:
+    def __init__(
+        self, action: Action, members: Sequence[Mapping[Slot, _Memory]], layout: Layout, notes: dict[str, Any]
+    ) -> None:
         assert action.launch is not None, "an operation with kernels of its own"
+        self._moments = [Moment(member, 0, notes) for member in range(len(members))]
         self._moving: list[tuple[Entries, Position]] = []
         self.launches: list[Launch] = []
-        for places in members:
+        for places, moment in zip(members, self._moments, strict=True):
             entries = _BySlot(layout, action.slots())
             entries |= {slot: place.entries() for slot, place in places.items()}
-            own = Chain(action.launch(entries)).launches
+            own = Chain(action.launch(entries, moment)).launches
             # Members take the same kernels, if these end with a member.
             self.launches += own if len(members) == 1 else join(own)
             self._moving += [(entries[slot], place.position) for slot, place in places.items() if not place.is_fixed]
@@ -140,6 +143,8 @@ class KernelLaunch:
         assert end == begin + 1, "each step is launched by itself"
         for entries, position in self._moving:
             entries.begin = position.at(begin, first)
+        for moment in self._moments:
+            moment.step = first + begin
 
 
 class _BySlot(dict[Slot, Any]):

@@ -5,6 +5,7 @@ first; so has the number of a component, which is that of its axis.
 """
 
 import functools
+import math
 from types import SimpleNamespace
 from typing import Any, NamedTuple, no_type_check
 
@@ -176,7 +177,13 @@ def sum_loops(real: Any) -> SimpleNamespace:
         for e in range(count):
             target[begin + e] = ti.select(adds == 1, target[begin + e], 0.0) + factor * x[begin_x + e // each]
 
-    return SimpleNamespace(add_parts=add_parts, add_up=add_up, add_multiple=add_multiple, repeat=repeat)
+    @no_type_check
+    @kernel
+    def square(count: ti.i32, x: reals, terms: reals, begin: ti.i32):
+        for e in range(count):
+            terms[e] = x[begin + e] * x[begin + e]
+
+    return SimpleNamespace(add_parts=add_parts, add_up=add_up, add_multiple=add_multiple, repeat=repeat, square=square)
 
 
 class Work:
@@ -223,6 +230,18 @@ class Work:
 def work_of(model: Smoke) -> Work:
     """Return the arrays of a model."""
     return Work(model)
+
+
+def norm_of(model: Smoke, given: Entries) -> float:
+    """Compute the norm of a velocity; on a processor without BLAS, which would wake other threads, and in f64."""
+    work, numbers = work_of(model), given.numbers
+    if isinstance(numbers, np.ndarray):
+        own = numbers[given.begin : given.begin + work.entries]
+        return float(np.sqrt(np.einsum("i,i", own, own, dtype=np.float64)))
+    terms, found = work.get("terms", work.entries), work.get("norm", 1)
+    KernelCall(sum_loops(runtime.real()).square, work.entries, given.numbers, terms, moving=[(given, 0)])()
+    work.add_up(terms, 1, 1.0, Target(Entries(found)))()
+    return math.sqrt(device.to_host(found, (1,))[0])
 
 
 @runtime.cached(maxsize=8)

@@ -27,55 +27,55 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from simphys.autograd import runtime
 from simphys.numerics.conjugate_gradients import ConjugateGradients
-from simphys.numerics.fourier import FourierSolver
+from simphys.numerics.fourier import FourierSolver, OnHost
+from simphys.numerics.jacobi import JacobiSweeps
 from simphys.numerics.poisson import Poisson
-from simphys.simulator import Array
-from simphys.substep import Entries, Target, operation
+from simphys.substep import Chain, Entries, Launch, Target, launched
 from simphys.substep.action import Moment
 
 from .differences import Differences
+from .entries import norm_of
 from .model import Smoke
-from .solve_report import LARGEST_ERROR, MEASURED, Direction, Solve, SolveReport, SolveReports, warn
+from .solve_report import LARGEST_ERROR, Direction, Solve, SolveReports, warn
+
+Out = Mapping[str, Target]
 
 
-def forward(model: Smoke, velocity: Array, *, out: Array | None = None, report: SolveReport | None = None) -> Array:
-    """Project a velocity [dim, *faces] into `out`, which may be the velocity itself."""
-    return _project(model, velocity, out, report, "forward")
+def project(model: Smoke, velocity: Entries, out: Out, moment: Moment | None) -> Launch:
+    """Project a velocity [dim, *faces] [m/s]."""
+    return _project(model, velocity, out["projected_velocity"], "forward", moment)
 
 
-def pull(model: Smoke, adj: Array, *, out: Array | None = None, report: SolveReport | None = None) -> Array:
-    """Compute the adjoint of the velocity from that of its projection, into `out`, which may be `adj` itself."""
-    return _project(model, adj, out, report, "backward")
+def adj_project(model: Smoke, adj_projected_velocity: Entries, out: Out, moment: Moment | None) -> Launch:
+    return _project(model, adj_projected_velocity, out["velocity"], "backward", moment)
 
 
-def push(model: Smoke, tangent: Array, *, out: Array | None = None, report: SolveReport | None = None) -> Array:
-    """Compute the tangent of the projection from that of the velocity, into `out`, which may be `tangent` itself."""
-    return _project(model, tangent, out, report, "tangent")
+def jvp_project(model: Smoke, dvelocity: Entries, out: Out, moment: Moment | None) -> Launch:
+    return _project(model, dvelocity, out["projected_velocity"], "tangent", moment)
 
 
-def project(model: Smoke, velocity: Array, out: Array, moment: Moment | None) -> None:
-    """Project a velocity into `out`; without a report to add to, warn if the solve is unconverged."""
-    forward(model, velocity, out=out, report=_select_report(model, moment, "forward"))
-    _warn_if_unreported(model, moment, "forward")
+def _project(model: Smoke, velocity: Entries, target: Target, direction: Direction, moment: Moment | None) -> Launch:
+    used, corrected = ("free", "all") if direction == "backward" else ("all", "free")
+    solver, differences = _workspace(model)
+    divergence, correct = differences.divergence(used, velocity), differences.correct(corrected, velocity, target)
 
+    def observe() -> None:
+        """Report the solve or, outside an engine, warn if it is unconverged."""
+        report = moment and reports_of(model, moment.notes).select(direction, moment.member, moment.step)
+        unreported = moment is None and solver.residual > model.tolerance
+        if not (report or unreported):
+            return
+        size = norm_of(model, target.entries)
+        error = solver.error() / size if size else 0.0
+        if report:
+            report.add(Solve(iterations=solver.iterations, residual=solver.residual, error=error))
+        elif error > LARGEST_ERROR:
+            warn(model, f"{direction}, a larger one, estimated")  # always the same text, so that it is shown only once
 
-def adj_project(model: Smoke, adj_projected_velocity: Array, out: Mapping[str, Array], moment: Moment | None) -> Array:
-    """Return adj_velocity."""
-    report = _select_report(model, moment, "backward")
-    found = pull(model, adj_projected_velocity, out=out.get("velocity"), report=report)
-    _warn_if_unreported(model, moment, "backward")
-    return found
-
-
-def jvp_project(model: Smoke, dvelocity: Array, moment: Moment | None) -> Array:
-    """Return the tangent of the projected velocity."""
-    found = push(model, dvelocity, report=_select_report(model, moment, "tangent"))
-    _warn_if_unreported(model, moment, "tangent")
-    return found
+    observed = [observe] if isinstance(solver, ConjugateGradients) else []
+    return Chain(divergence, solver.solve, correct, *observed)
 
 
 def finish(model: Smoke, name: str, notes: dict[str, Any]) -> None:
@@ -90,47 +90,38 @@ def reports_of(model: Smoke, notes: dict[str, Any]) -> SolveReports:
     return found
 
 
-def _select_report(model: Smoke, moment: Moment | None, direction: Direction) -> SolveReport | None:
-    if moment is None:
-        return None
-    return reports_of(model, moment.notes).select(direction, moment.member, moment.step)
-
-
-Project = operation(
+Project = launched(
     project,
     adjoint=adj_project,
     tangent=jvp_project,
     results={"projected_velocity": "velocity"},
+    name="Project",
     work_arrays=8,
     finish=finish,
 )
 """The projection of a velocity [dim, *faces] [m/s]. An unconverged solve causes a warning, UnconvergedSolve."""
 
 
-class _Workspace:
-    """The pressure solver of a model and its arrays."""
+@runtime.cached(maxsize=4)
+def _workspace(model: Smoke) -> tuple[Any, Differences]:
+    """Return the pressure solver of a model, with its arrays, and loops over them."""
+    system = poisson_of(model)
+    solver = _make_solver(model, system)
+    return solver, Differences(model, system, solver.b, solver.z)
 
-    def __init__(self, model: Smoke) -> None:
-        system = poisson_of(model)
-        self.solver: FourierSolver | ConjugateGradients
-        if model.projection == "fft":
-            self.solver = FourierSolver(system, central=model.grid == "collocated")
-        else:
-            self.solver = ConjugateGradients(
-                system,
-                tolerance=model.tolerance,
-                most_iterations=model.most_iterations,
-                preconditioned=model.projection == "multigrid",
-            )
-        self.velocity = np.zeros((model.dim, *model.faces), runtime.real_dtype())
-        flat, differences = Entries(self.velocity.reshape(-1)), Differences(model, system, self.solver.b, self.solver.z)
-        self.divergence = {faces: differences.divergence(faces, flat) for faces in ("all", "free")}
-        self.correct = {faces: differences.correct(faces, flat, Target(flat)) for faces in ("all", "free")}
 
-    def error(self) -> float:
-        """Estimate the relative error of the velocity just projected, from the residual of an iterative solve."""
-        size = _norm(self.velocity.reshape(-1))
-        return self.solver.error() / size if isinstance(self.solver, ConjugateGradients) and size else 0.0
+def _make_solver(model: Smoke, system: Poisson) -> JacobiSweeps | FourierSolver | OnHost | ConjugateGradients:
+    if model.projection == "jacobi":
+        return JacobiSweeps(system, model.sweeps)
+    if model.projection == "fft":
+        solver = FourierSolver(system, central=model.grid == "collocated")
+        return OnHost(solver) if runtime.settings().on_gpu else solver
+    return ConjugateGradients(
+        system,
+        tolerance=model.tolerance,
+        most_iterations=model.most_iterations,
+        preconditioned=model.projection == "multigrid",
+    )
 
 
 def poisson_of(model: Smoke) -> Poisson:
@@ -142,50 +133,3 @@ def poisson_of(model: Smoke) -> Poisson:
 def _end_kinds(low: str, high: str) -> tuple[str, str]:
     kinds = {"inflow": "closed"}
     return kinds.get(low, low), kinds.get(high, high)
-
-
-@runtime.cached(maxsize=4)
-def _workspace(model: Smoke) -> _Workspace:
-    return _Workspace(model)
-
-
-def _project(
-    model: Smoke,
-    velocity: Array,
-    out: Array | None,
-    report: SolveReport | None,
-    direction: Direction,
-) -> Array:
-    work = _workspace(model)
-    solver = work.solver
-    used, corrected = ("free", "all") if direction == "backward" else ("all", "free")
-    np.copyto(work.velocity, velocity)
-    work.divergence[used]()
-    measured = report is not None and report.solves % MEASURED == 0
-    before = _norm(solver.b) if measured else 0.0
-    solver.solve()
-    work.correct[corrected]()
-    if out is None:
-        out = np.empty_like(work.velocity)
-    np.copyto(out, work.velocity)
-    if report is not None:
-        error, left = work.error(), 0.0 if measured else None
-        if before:
-            work.divergence[used]()
-            left = _norm(solver.b) / before
-        report.add(Solve(iterations=solver.iterations, residual=solver.residual, divergence=left, error=error))
-    return out
-
-
-def _warn_if_unreported(model: Smoke, moment: Moment | None, direction: str) -> None:
-    """Warn if the last solve is unconverged, and no engine has a report that would."""
-    if moment is not None:
-        return
-    work = _workspace(model)
-    if work.solver.residual > model.tolerance and work.error() > LARGEST_ERROR:
-        warn(model, f"{direction}, a larger one, estimated")  # always the same text, so that it is shown only once
-
-
-def _norm(array: Array) -> float:
-    """Compute the norm of a flat array, without BLAS, which would wake other threads; in f64, for its squares."""
-    return float(np.sqrt(np.einsum("i,i", array, array, dtype=np.float64)))

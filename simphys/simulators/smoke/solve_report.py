@@ -14,10 +14,6 @@ LARGEST_ERROR = 1e-3
 """Estimated relative error of a rollout's velocities or gradient above which a warning is issued."""
 
 
-MEASURED = 16
-"""Interval of solves at which the remaining divergence is measured, from the first on."""
-
-
 class UnconvergedSolve(UserWarning):
     """Warning that pressure solves ended too early for the motion or the gradient to be trusted."""
 
@@ -29,10 +25,7 @@ class Solve:
     iterations: int
     """Number of iterations of the solver; 0 for a direct one."""
     residual: float
-    """Residual of the pressure equation, relative to its right side; 0 for fft, which has no tolerance."""
-    divergence: float | None
-    """Divergence after the solve, relative to before; None if it was not measured. On a staggered grid it equals the
-    residual of an iterative solver; on a collocated grid it is not expected to vanish."""
+    """Residual of the pressure equation, relative to its right side: on a staggered grid, the divergence left."""
     error: float
     """Estimated relative error of the result, from the residual."""
 
@@ -49,8 +42,6 @@ class SolveReport:
     """Solve with the largest residual."""
     worst_step: int | None = None
     """Step of that solve."""
-    divergence: float = 0.0
-    """Largest measured divergence."""
     error: float = 0.0
     """Estimated relative error of the final velocity (forward), or of the gradient by backward's own solves.
 
@@ -70,7 +61,6 @@ class SolveReport:
             self.worst, self.worst_step = solve, self._step
         self.solves += 1
         self.iterations += solve.iterations
-        self.divergence = max(self.divergence, solve.divergence or 0.0)
         self.error += solve.error
 
     def warn(self, model: Smoke) -> None:
@@ -88,7 +78,7 @@ class SolveReport:
         worst = 0.0 if self.worst is None else self.worst.residual
         return (
             f"{self.direction}: {self.solves} solves, {self.iterations} iterations, residual up to {worst:.1e}, "
-            f"divergence left up to {self.divergence:.1e}, estimated relative error {self.error:.1e}"
+            f"estimated relative error {self.error:.1e}"
         )
 
 

@@ -9,9 +9,9 @@ from .buoyancy import Buoyancy
 from .diffuse import Diffuse
 from .model import Params, Smoke, State
 from .obstacle import NoDrag, obstruct
+from .project import Project
 from .sides import ApplySides
 from .source import AddSmoke
-from .sweeps import projection_of
 
 
 def step(model: Smoke, params: Params, state: State, control: Tensor | None = None) -> State:
@@ -25,7 +25,7 @@ def step(model: Smoke, params: Params, state: State, control: Tensor | None = No
         force = NoDrag.apply(model, state.force)
     if not model.is_periodic:
         velocity = ApplySides.apply(model, velocity, params.boundary_velocity)
-    velocity = projection_of(model).apply(model, velocity)
+    velocity = Project.apply(model, velocity)
     smoke = AdvectSmoke.apply(model, state.smoke, velocity, params.boundary_smoke)
     smoke = AddSmoke.apply(model, smoke, params.smoke_rate, model.dt)
     return State(velocity, smoke, force)
