@@ -17,17 +17,23 @@ PART_OF_THE_POOL = "loops of one text get the pool of all fields for each of the
 NOT_PRECONDITIONED = f"{BLOCKS}, and again as what a preconditioner would make of it"
 BOTH_MOVE = "velocity carries itself: its adjoint gets the parts of what moves and of what is moved, which both add"
 
+PARTS_APART = "parts of an engine's array, which lie apart"
+
 DECLARED: dict[tuple[str, frozenset[str]], str] = {
+    ("add_multiple", frozenset({"target", "x"})): PARTS_APART,
+    ("add_rates", frozenset({"target", "u"})): PARTS_APART,
     ("adj_correct", frozenset({"adj_f", "adj_u"})): BOTH_MOVE,
     ("adj_sample", frozenset({"adj_f", "adj_u"})): BOTH_MOVE,
     ("adj_curvature_memory", frozenset({"adj_zeta", "adj_zeta_blocks"})): OTHER_ELEMENTS,
     ("adj_height", frozenset({"extra", "extra_blocks"})): OTHER_ELEMENTS,
     ("adj_log_courant", frozenset({"total", "total_blocks"})): OTHER_ELEMENTS,
     ("adj_slope_memory", frozenset({"adj_psi", "adj_psi_blocks"})): OTHER_ELEMENTS,
+    ("adj_velocity", frozenset({"target", "g"})): PARTS_APART,
     ("curvature_memory", frozenset({"extra", "extra_blocks"})): OTHER_ELEMENTS,
     ("curvature_memory", frozenset({"zeta", "new_blocks"})): OTHER_ELEMENTS,
     ("jvp_leap", frozenset({"du", "dbefore", "new_blocks"})): OTHER_ELEMENTS,
     ("leap", frozenset({"u", "before", "new_blocks"})): OTHER_ELEMENTS,
+    ("prescribe", frozenset({"target", "u"})): PARTS_APART,
     ("slope_memory", frozenset({"psi", "new_blocks"})): OTHER_ELEMENTS,
     ("step", frozenset({"r.numbers", "r.blocks", "y"})): NOT_PRECONDITIONED,
 }
