@@ -72,7 +72,22 @@ def cells(dim: int) -> SimpleNamespace:
             columns = (column + grid[COLUMNS]) % grid[COLUMNS]
         return (planes + dim - 2) * grid[PLANE_STRIDE] + (rows + 1) * grid[ROW_STRIDE] + LEAD + columns
 
-    return SimpleNamespace(find=find, place=place)
+    @ti.func
+    def find_place(grid: ti.template(), c):
+        """Index of cell number c."""
+        plane, row, column = find(grid, c)
+        return place(grid, plane, row, column)
+
+    @ti.func
+    def sum_neighbours(grid: ti.template(), x: ti.template(), offset, plane, row, column):
+        """Sum over the neighbours of a cell of x, which begins at `offset`."""
+        total = x[offset + place(grid, plane, row, column - 1)] + x[offset + place(grid, plane, row, column + 1)]
+        total += x[offset + place(grid, plane, row - 1, column)] + x[offset + place(grid, plane, row + 1, column)]
+        if ti.static(dim == 3):
+            total += x[offset + place(grid, plane - 1, row, column)] + x[offset + place(grid, plane + 1, row, column)]
+        return total
+
+    return SimpleNamespace(find=find, place=place, find_place=find_place, sum_neighbours=sum_neighbours)
 
 
 @functools.cache
@@ -90,11 +105,7 @@ def sweep_of_cells(real: Any, dim: int) -> Any:
             old, at = half * grid[SIZE], f.place(grid, plane, row, column)
             total = b[at]
             if zero == 0:
-                for d in ti.static(range(3 - dim, 3)):
-                    for step in ti.static((-1, 1)):
-                        p, q, r = ti.static([step if d == axis else 0 for axis in range(3)])
-                        near = f.place(grid, plane + p, row + q, column + r)
-                        total += x[old + near]
+                total += f.sum_neighbours(grid, x, old, plane, row, column)
             x[ti.select(zero == 1, old, grid[SIZE] - old) + at] = e[at] * total
 
     return sweep

@@ -69,6 +69,7 @@ class Poisson:
         plane = (rows + 2) * row
         self._padded = (planes + 2 * (self.dim - 2), rows + 2, row)
         self.size = math.prod(self._padded) + BLOCK
+        self.strides = (plane, row, 1)[-self.dim :]
         periodic = [int(low == "periodic") for low, _ in ends]
         flags = (0, *periodic)[-3:]
         self.grid = np.array([planes, rows, columns, plane, row, self.size, *flags], np.int32)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import runtime
+from simphys.numerics.cell_conjugate_gradients import CellConjugateGradients
 from simphys.numerics.conjugate_gradients import ConjugateGradients
 from simphys.numerics.coupled_cells import CoupledCells, couple_cells
 from simphys.numerics.magnitude import find_magnitude
@@ -29,7 +30,8 @@ def make_solver(kind: str) -> Any:
         return CoupledCells(*couple_cells(k, 0.5, (0, 3))).solve
     ends = (C, P) if "singular" in kind else (CO, P)
     system = Poisson(CELLS, ends)
-    made = ConjugateGradients(system, tolerance=1e-6, most_iterations=200, preconditioned=kind.startswith("multigrid"))
+    solver = CellConjugateGradients if "by cells" in kind else ConjugateGradients
+    made = solver(system, tolerance=1e-6, most_iterations=200, preconditioned=kind.startswith("multigrid"))
     return lambda b: solve(system, made, b)
 
 
@@ -37,7 +39,8 @@ def right_side() -> Array:
     return some(Poisson(CELLS, (C, C))).astype(runtime.real_dtype())
 
 
-KINDS = ("coupled cells", "bare", "bare, singular", "multigrid", "multigrid, singular")
+ROWS = ("bare", "bare, singular", "multigrid", "multigrid, singular")
+KINDS = ("coupled cells", *ROWS, *[f"{kind}, by cells" for kind in ROWS])
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -66,10 +69,11 @@ def test_the_solution_for_zeros_is_zero(kind: str) -> None:
     assert not make_solver(kind)(np.zeros(CELLS, runtime.real_dtype())).any()
 
 
+@pytest.mark.parametrize("kind", [ConjugateGradients, CellConjugateGradients])
 @pytest.mark.parametrize("preconditioned", [False, True])
-def test_the_error_is_scaled_like_the_right_side(preconditioned: bool) -> None:
+def test_the_error_is_scaled_like_the_right_side(preconditioned: bool, kind: Any) -> None:
     system = Poisson((36, 20), (CO, C))
-    solver = ConjugateGradients(system, tolerance=1e-12, most_iterations=2, preconditioned=preconditioned)
+    solver = kind(system, tolerance=1e-12, most_iterations=2, preconditioned=preconditioned)
     b = some(system)
     solve(system, solver, b)
     error, residual = solver.error(), solver.residual
