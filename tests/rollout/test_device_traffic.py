@@ -26,6 +26,9 @@ LAUNCHES = 1.0
 LAUNCHES_OF_SMOKE = {"quadrants": 4, "taichi": 96}
 """Likewise of smoke: its kernels take more arrays than Vulkan's drivers bind, and with Taichi none are joined there."""
 
+SCALARS_OF_A_SOLVE = 512
+"""Bytes that tell the convergence of a solve, and its error."""
+
 
 def systems() -> Any:
     found = {f"{name}/{case.name}": case for name, contract in CONTRACTS.items() for case in contract.devices}
@@ -85,14 +88,16 @@ def test_what_travels_in_a_step_is_the_control(case: Case) -> None:
         {"advection": "semi_lagrangian", "grid": "collocated"},
         {},
         {"boundaries": ("inflow", "open", "closed", "closed"), "has_obstacle": True},
+        {"boundaries": ("closed",) * 4, "projection": "multigrid", "tolerance": 1e-4},
     ],
-    ids=["stable fluids", "periodic", "an obstacle in a channel"],
+    ids=["stable fluids", "periodic", "an obstacle in a channel", "multigrid in a box"],
 )
 def test_smoke_stays_on_the_device(options: dict[str, Any]) -> None:
     """Its sub-steps are operations with kernels of their own, which are joined."""
     if not runtime.settings().on_gpu:
         pytest.skip("nothing travels on the processor: SIMPHYS_TEST_ARCH=vulkan runs it")
-    model = Smoke((12, 10), 1.0, 0.5, projection="jacobi", **options)
+    model = Smoke((12, 10), 1.0, 0.5, **{"projection": "jacobi", **options})
+    iterates = model.projection == "multigrid"
     params = Params(**{name: tensor(np.full(shape, 0.01)) for name, shape in model.param_shapes().items()})
 
     def count(steps: int) -> tuple[Counters, Counters]:
@@ -107,8 +112,9 @@ def test_smoke_stays_on_the_device(options: dict[str, Any]) -> None:
     count(4)  # compiles, and fills the pool
     for few, many in zip(count(4), count(8), strict=True):
         more = many - few
-        assert (more.bytes_up, more.bytes_down) == (0, 0)
-        assert 0 < more.launches <= LAUNCHES_OF_SMOKE[runtime.compiler] * 4
+        assert more.bytes_up == 0
+        assert more.bytes_down <= (4 * SCALARS_OF_A_SOLVE if iterates else 0)
+        assert iterates or 0 < more.launches <= LAUNCHES_OF_SMOKE[runtime.compiler] * 4
 
 
 def test_nothing_is_counted_on_the_processor() -> None:

@@ -28,6 +28,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simphys.autograd import runtime
+from simphys.numerics.cell_conjugate_gradients import CellConjugateGradients, conjugate_gradients
 from simphys.numerics.conjugate_gradients import ConjugateGradients
 from simphys.numerics.fourier import FourierSolver, OnHost
 from simphys.numerics.jacobi import JacobiSweeps
@@ -74,7 +75,7 @@ def _project(model: Smoke, velocity: Entries, target: Target, direction: Directi
         elif error > LARGEST_ERROR:
             warn(model, f"{direction}, a larger one, estimated")  # always the same text, so that it is shown only once
 
-    observed = [observe] if isinstance(solver, ConjugateGradients) else []
+    observed = [observe] if isinstance(solver, ConjugateGradients | CellConjugateGradients) else []
     return Chain(divergence, solver.solve, correct, *observed)
 
 
@@ -110,13 +111,13 @@ def _workspace(model: Smoke) -> tuple[Any, Differences]:
     return solver, Differences(model, system, solver.b, solver.z)
 
 
-def _make_solver(model: Smoke, system: Poisson) -> JacobiSweeps | FourierSolver | OnHost | ConjugateGradients:
+def _make_solver(model: Smoke, system: Poisson) -> Any:
     if model.projection == "jacobi":
         return JacobiSweeps(system, model.sweeps)
     if model.projection == "fft":
         solver = FourierSolver(system, central=model.grid == "collocated")
         return OnHost(solver) if runtime.settings().on_gpu else solver
-    return ConjugateGradients(
+    return conjugate_gradients(
         system,
         tolerance=model.tolerance,
         most_iterations=model.most_iterations,
