@@ -20,7 +20,7 @@ from simphys.scenefile.entry_names import replace_entry_names
 from simphys.scenefile.errors import ConfigError, Where, config_error, shown
 from simphys.scenefile.experiments import MERGED, complete_experiments
 from simphys.scenefile.locate import locate
-from simphys.scenefile.model_sections import check_fields
+from simphys.scenefile.model_sections import check_fields, check_model
 from simphys.scenefile.overrides import Override, apply_override, parse_override
 from simphys.scenefile.section import EACH, Key, Problem
 from simphys.scenefile.sections import Config, TimeSection
@@ -285,8 +285,13 @@ def _problems_of_simulator(config: Config, sections: dict[str, Any], where: Wher
     own = {"simulator"} | (type(config).model_fields.keys() - Config.model_fields.keys())
     try:
         with numerical_errors_as_input_errors(lambda: where(("simulator",))[1]):
-            found = find_size_problems(sections, config.SIZES)
-            found = found or [*config.find_problems(sections), *check_fields(config, sections)]
+            if found := find_size_problems(sections, config.SIZES):
+                return found
+            found = list(check_fields(config, sections))
+            wrong = {problem.key[0] for problem in found}
+            found += config.find_problems({name: section for name, section in sections.items() if name not in wrong})
+            if not found and own <= sections.keys():
+                found = list(check_model(config))
             if not found and own <= sections.keys():
                 found = list(check_against_fields(sections, config.fields, config.DEMANDS))
             return found

@@ -32,6 +32,40 @@ Body = Annotated[Index, WithJsonSchema({"anyOf": [{"type": "integer", "minimum":
 """A body by its number or, in a scene file, by its name: loading puts the number in its place."""
 
 
+@dataclass(frozen=True)
+class Length:
+    """Mark of a list with an element for each of a size, as in `Annotated[list[float], Length("dim")]`.
+
+    `scene_of` says which keys give sizes, or `Config.find_sizes` computes them; "dim" is the number of axes.
+    """
+
+    size: str
+
+
+@dataclass(frozen=True)
+class IndexOf:
+    """Mark of the number of a thing, from 0 on, of which a size says how many there are."""
+
+    size: str
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Mark of a list of numbers that differ from each other, as the ends of a spring do."""
+
+
+@dataclass(frozen=True)
+class NotZero:
+    """Mark of a list that is a direction: its numbers are not all 0."""
+
+
+@dataclass(frozen=True)
+class SideOf:
+    """Mark of the side of a grid, as "x-", with this number of axes."""
+
+    size: str = "dim"
+
+
 class Section(BaseModel):
     """A table of a scene file. Unknown keys, NaN, infinities and silent conversions ('5' for 5) are refused."""
 

@@ -154,6 +154,9 @@ class Config(Section):
     COUNTS: ClassVar[Mapping[str, Key]] = {}
     """Keys that give the sizes in the shapes of these fields, by their names."""
 
+    KEYS: ClassVar[Mapping[str, Key]] = {}
+    """Keys that stand for fields of the model of other names, where errors of the model point to."""
+
     FILES: ClassVar[tuple[Key, ...]] = ()
     """Keys of the simulator's sections that hold paths of input files, relative to the scene file."""
 
@@ -194,8 +197,19 @@ class Config(Section):
     output: OutputSection = OutputSection()
 
     @classmethod
+    def find_sizes(cls, sections: Mapping[str, Any]) -> dict[str, int]:
+        """Compute the sizes of marked keys that no key gives as it is, see `scene_of`, from those sections that are
+        valid."""
+        return {}
+
+    @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> Iterable[Problem]:
-        """Find the problems within and between the simulator's sections. A section that is itself invalid is absent."""
+        """Find the problems within and between the simulator's sections that neither the types of keys nor the model
+        itself refuse. A section that is itself invalid is absent."""
+        return []
+
+    def find_problems_with(self, model: Any) -> Iterable[Problem]:
+        """Find the problems of sections that have none by themselves with the model that they make."""
         return []
 
     def build_fields(self) -> Fields:

@@ -110,7 +110,7 @@ def test_sections_say_what_the_fields_are() -> None:
         ({"material": {"mass": 2.0, "air_drag": -1.0}}, "material.air_drag: must be at least 0; found -1"),
         (
             {"start": {"position": [[1.0, 2.0], [3.0]]}},
-            "start.position.1: must have 2 elements, one for each of start.position.0; found [3.0]",
+            "start.position.1: must have 2 elements, one for each axis of start.position.0; found [3.0]",
         ),
         (
             {"values": {"wrong": {"parameter": "drag", "value": -1.0}}},

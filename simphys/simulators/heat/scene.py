@@ -1,17 +1,16 @@
-"""A scene of heat conduction: the sections of its file, the arrays and the model made of them, and their checks."""
+"""A scene of heat conduction: the sections of its file, and the arrays and the model made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
 from simphys.scenefile.model_sections import fill_record, scene_of
-from simphys.scenefile.section import Count, Fields, Positive, Problem, Section, Simulator
+from simphys.scenefile.section import Count, Fields, Positive, Section, Simulator
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import SIDES, Side, check_sides
+from simphys.scenefile.shared import SIDES, Side
 
 from .model import Heat, Params, State
 
@@ -43,11 +42,6 @@ class HeatConfig(Config):
 
     simulator: HeatSimulator
     grid: GridSection
-
-    @classmethod
-    def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        if (grid := sections.get("grid")) is not None:
-            yield from check_sides(("grid", "sides"), grid.sides, len(grid.cells))
 
     def build_fields(self) -> Fields:
         kinds, sides = SIDES[: 2 * len(self.grid.cells)], self.grid.sides

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from simphys.autograd import Tensor
 
-from .conduction import Conduction, SideConduction, Warm
-from .implicit import Couple, Relax
+from .conduction import Conduction, Couple, Relax, SideConduction, Warm
 from .model import Heat, Params, State
 
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from simphys.autograd import ops, tensor
+from simphys.scenefile.controller import ControllerSection
 from simphys.scenefile.demands import demands_of
 from simphys.scenefile.entry_names import BODIES, JOINTS, MOTORS, SPRINGS
+from simphys.scenefile.model_sections import scene_of
 from simphys.scenefile.section import EACH, Fields, Problem
 from simphys.scenefile.sections import Config
 from simphys.simulator import Record
@@ -21,6 +23,7 @@ JOINT_FIELDS = ("damping", "dry_friction", "transition_rate", "anchor_a", "ancho
 SPRING_FIELDS = ("stiffness", "damping", "length", "anchor_a", "anchor_b")
 
 
+@scene_of(RigidBodies, bodies="bodies", dim="bodies.0.position")
 class RigidConfig(Config):
     """A scene of rigid bodies with contacts and joints."""
 
@@ -53,7 +56,7 @@ class RigidConfig(Config):
     springs: list[sections.SpringSection] = []
     environment: sections.EnvironmentSection = sections.EnvironmentSection()
     contact: sections.ContactSection = sections.ContactSection()
-    controller: sections.ControllerSection | None = None
+    controller: ControllerSection | None = None
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:

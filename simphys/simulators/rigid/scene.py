@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import tensor
-from simphys.nn import Controller
 from simphys.numerics.orientation import matrices
 from simphys.scenefile.section import Fields
 from simphys.simulator import Array
@@ -21,7 +20,6 @@ from simphys.simulators.rigid.pseudo_inertia import find_gyration
 from simphys.simulators.rigid.sections import (
     BallSection,
     BodySection,
-    ControllerSection,
     CuboidSection,
     JointSection,
     PlaneSection,
@@ -63,7 +61,7 @@ def build_model(config: Any) -> RigidBodies:
         joint_friction="joint_dry_friction" in given,
         free_anchors="joint_anchor_a" in given,
         full_inertia=given["inertia"].shape[1] == 6,
-        controller=None if network is None else _controller(network, config.control.waves),
+        controller=None if network is None else network.make(config.control),
     )
 
 
@@ -119,7 +117,7 @@ def build_fields(config: Any) -> Fields:
     channels = len(motors)
     if controller is not None and motors:
         senses = n * (dim * (dim + 1) + spins) + dim
-        network = _controller(controller, waves).network(senses=senses, outputs=channels)
+        network = controller.make(config.control).network(senses=senses, outputs=channels)
         params |= network.initial_arrays(controller.seed)
         channels = waves
     started = have_starts(joints, config.named_parameters)
@@ -315,7 +313,3 @@ def _length(spring: SpringSection) -> float:
     if spring.length is not None:
         return spring.length
     return float(np.linalg.norm(np.subtract(spring.anchor_a, spring.anchor_b)))
-
-
-def _controller(section: ControllerSection, waves: int) -> Controller:
-    return Controller(waves=waves, hidden=section.hidden, goal=tuple(section.goal), scale=section.scale)

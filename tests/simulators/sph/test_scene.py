@@ -60,12 +60,15 @@ def test_periodic_axes_have_a_period_and_no_walls() -> None:
     ("changed", "message"),
     [
         ({"tank": {"size": [2.03, 1.0]}}, r"whole number of spacings of 0.1.*2.03.*Take 2"),
-        ({"tank": {"walls": ["z-"]}}, "walls are at sides of the axes x, y that are not periodic.*z-"),
+        ({"tank": {"walls": ["z-"]}}, "tank.walls.0: must be a side of a 2-D grid.*z-"),
         ({"tank": {"size": [0.5, 1.0], "walls": [], "periodic": ["x"]}}, "at least two cut-offs of 2h long, 0.6"),
         ({"simulator": {"smoothing": 0.05}}, "between 1 and 3 spacings of 0.1.*0.05.*Take 0.15"),
-        ({"environment": {"gravity": [0.0, 0.0, 1.0]}}, "must have 2 elements, one for each of tank.size"),
+        ({"environment": {"gravity": [0.0, 0.0, 1.0]}}, "must have 2 elements, one for each axis of tank.size"),
         ({"blocks": [{"low": [0.0], "high": [0.5, 0.8]}]}, "must be a list of 2 or more elements"),
-        ({"blocks": [{"low": [0.0, 0.0, 0.0], "high": [0.5, 0.8]}]}, "must have 2 elements, one for each of tank.size"),
+        (
+            {"blocks": [{"low": [0.0, 0.0, 0.0], "high": [0.5, 0.8]}]},
+            "must have 2 elements, one for each axis of tank.size",
+        ),
         ({"blocks": [{"low": [0.0, 0.0], "high": [0.53, 0.8]}]}, "whole number of spacings of 0.1 above low, 0"),
         ({"blocks": [{"low": [1.8, 0.0], "high": [2.2, 0.8]}]}, "in the tank, from 0 to 2 along x.*2.2.*Take 2"),
         ({"blocks": [{"low": [-0.1, 0.0], "high": [0.2, 0.8]}]}, "in the tank, from 0 to 2 along x.*-0.1.*Take 0"),
