@@ -26,16 +26,15 @@ Wanner, Solving Ordinary Differential Equations II, section IV.3, for theta = 1 
 
 from __future__ import annotations
 
-import numpy as np
-
 from simphys.numerics.coupled_cells import (
     CoupledCells,
     add_faces,
     adj_couple_faces,
-    along,
+    adj_multiply,
     couple_faces,
     couple_sides,
     jvp_couple_faces,
+    multiply,
 )
 from simphys.numerics.element import element
 from simphys.simulator import Array
@@ -122,41 +121,19 @@ def jvp_couple(model: Heat, conductivity: Array, dconductivity: Array, dcapacity
     return de, model.theta * jvp_couple_faces(conductivity, model.spacing, dconductivity)
 
 
-def relax(model: Heat, temperature: Array, heating: Array, own: Array, coupling: Array) -> tuple[Array, Array]:
-    change = _solve(own, coupling, heating)
-    return temperature + change, change
+def relax(model: Heat, heating: Array, own: Array, coupling: Array) -> Array:
+    return CoupledCells(add_faces(own, coupling), coupling).solve(heating)
 
 
-def adj_relax(
-    model: Heat, own: Array, coupling: Array, change: Array, adj_relaxed_temperature: Array, adj_change: Array
-) -> tuple[Array, Array, Array, Array]:
-    w, adj_coupling = _solve(own, coupling, adj_relaxed_temperature + adj_change), np.zeros_like(coupling)
-    for axis in range(model.dim):
-        along(adj_coupling[axis], axis)[:-1] = -np.diff(along(w, axis), axis=0) * np.diff(along(change, axis), axis=0)
-    return adj_relaxed_temperature, w, -w * change, adj_coupling
+def adj_relax(model: Heat, own: Array, coupling: Array, change: Array, adj_change: Array) -> tuple[Array, Array, Array]:
+    w = relax(model, adj_change, own, coupling)
+    return w, *adj_multiply(change, -w)
 
 
 def jvp_relax(
-    model: Heat,
-    own: Array,
-    coupling: Array,
-    change: Array,
-    dtemperature: Array,
-    dheating: Array,
-    down: Array,
-    dcoupling: Array,
-) -> tuple[Array, Array]:
-    moved = dheating - down * change
-    for axis in range(model.dim):
-        flow = along(dcoupling[axis], axis)[:-1] * np.diff(along(change, axis), axis=0)
-        along(moved, axis)[:-1] += flow
-        along(moved, axis)[1:] -= flow
-    dchange = _solve(own, coupling, moved)
-    return dtemperature + dchange, dchange
-
-
-def _solve(own: Array, coupling: Array, right: Array) -> Array:
-    return CoupledCells(add_faces(own, coupling), coupling).solve(right)
+    model: Heat, own: Array, coupling: Array, change: Array, dheating: Array, down: Array, dcoupling: Array
+) -> Array:
+    return relax(model, dheating - multiply(down, dcoupling, change), own, coupling)
 
 
 Couple = operation(
@@ -171,8 +148,8 @@ Relax = operation(
     relax,
     adjoint=adj_relax,
     tangent=jvp_relax,
-    results={"relaxed_temperature": "temperature", "change": "temperature"},
+    results={"change": "heating"},
     is_cheap=True,
     work_arrays=10,
 )
-"""Temperature after the step, and its change [*cells] [K], from heating [*cells] [W/m^3] and the matrix."""
+"""Change of the temperature in the step [*cells] [K], from heating [*cells] [W/m^3] and the matrix."""
