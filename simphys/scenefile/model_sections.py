@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import SimpleNamespace
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -21,6 +21,7 @@ from simphys.simulator import Array
 from simphys.simulator.declare import Declaration, Sign, compute_shape, declarations, meanings
 
 C = TypeVar("C", bound=BaseModel)
+M = TypeVar("M")
 
 NUMBERS: dict[Sign, Any] = {"any": float, "positive": Positive, "not_negative": NonNegative}
 
@@ -48,6 +49,9 @@ def scene_of(model: Any, **sizes: str) -> Callable[[type[C]], type[C]]:
             setattr(made, section.__name__, section)
         made.MODEL = model
         made.COUNTS = counts
+        if "cells" in counts:  # of 64-bit numbers
+            declared = [*declarations(model.Params).values(), *declarations(model.State).values()]
+            made.SIZES = (*made.SIZES, (counts["cells"], 8 * len([a for a in declared if a.shape.endswith("*cells")])))
         made.FILES += tuple([(*each.key, "file") for each in _list_fields(model) if each.about.shape == "*cells"])
         made.DEMANDS = _make_demands(model, made) | made.DEMANDS
         done: type[C] = made
@@ -125,6 +129,27 @@ def fill_record(config: Any, record: Any) -> dict[str, Array]:
     return found
 
 
+def fill_model(config: Any, model: type[M], /, **others: Any) -> M:
+    """Make the model of a Config: its fields are sizes, keys of the same name, the time step, and these `others`.
+
+    Keys are those of [simulator], and of the sections that give sizes. Lists become tuples. Errors: InputError for
+    fields that nothing gives, and of the model.
+    """
+    known = {"dt": config.time.dt}
+    for name in ("simulator", *[str(key[0]) for key in config.COUNTS.values()]):
+        section = getattr(config, name)
+        for key, value in section if isinstance(section, Section) else ():
+            if value is not None:
+                known.setdefault(key, tuple(value) if isinstance(value, list) else value)
+    known |= _read_sizes(config, dict(config)) | others
+    every: Any = fields(model)  # type: ignore[arg-type]
+    if missing := [f.name for f in every if f.name not in known and f.default is f.default_factory]:  # both MISSING
+        source, constraint = f"{type(config).__name__}.build_model", f"all fields of {model.__name__} are given"
+        remedy = f"Define it, with `return fill_model(self, {model.__name__}, {missing[0]}=...)`."
+        raise InputError(source, constraint, f"no {', '.join(missing)}", remedy)
+    return model(**{field.name: known[field.name] for field in every if field.name in known})
+
+
 @dataclass(frozen=True)
 class _Field:
     """A field of a record that scenes hold, and its place there."""
@@ -158,10 +183,10 @@ def _make_sections(model: Any, config: type[BaseModel], counted: Collection[Key]
 
     The keys that are counted hold lists.
     """
-    fields = [each for each in _list_fields(model) if each.section not in config.model_fields]
+    listed = [each for each in _list_fields(model) if each.section not in config.model_fields]
     found: dict[str, Any] = {}
-    for section in dict.fromkeys(each.section for each in fields):
-        own = [each for each in fields if each.section == section]
+    for section in dict.fromkeys(each.section for each in listed):
+        own = [each for each in listed if each.section == section]
         keys: Any = {each.name: _make_key(each.about, is_list=each.key in counted) for each in own}
         title = "".join([word.capitalize() for word in section.split("_")])
         made: Any = create_model(f"{title}Section", __base__=Section, __module__=config.__module__, **keys)
@@ -205,9 +230,9 @@ def _make_key(about: Declaration, *, is_list: bool) -> tuple[Any, Any]:
     return (inner, ...) if _is_required(about) else (inner | None, None)
 
 
-def _require_sizes(source: str, fields: list[_Field], sizes: Mapping[str, str]) -> None:
+def _require_sizes(source: str, listed: list[_Field], sizes: Mapping[str, str]) -> None:
     """Raise InputError unless the sizes in the shapes of all fields are known."""
-    for field in fields:
+    for field in listed:
         for axis in field.about.axes:
             if (name := axis.removeprefix("*")) not in sizes and not axis.isdigit():
                 remedy = f'Add it: @scene_of(..., {name}="section.key").'

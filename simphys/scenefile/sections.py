@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
@@ -20,7 +19,7 @@ from simphys.scenefile.control import ControlSection
 from simphys.scenefile.demands import Demand
 from simphys.scenefile.fit_sections import ObservationsSection, OptimizerSection, UnknownSection, ValueSection
 from simphys.scenefile.loss_sections import LossSection
-from simphys.scenefile.model_sections import fill_record
+from simphys.scenefile.model_sections import fill_model, fill_record
 from simphys.scenefile.section import Count, Fields, Index, Key, Positive, Problem, Section, Simulator
 from simphys.scenefile.sizes import Sizes
 from simphys.simulator import SI, Model, Record
@@ -222,9 +221,16 @@ class Config(Section):
             raise InputError(type(self).__name__, "builds the fields of the scene", "no build_fields", remedy)
         return Fields(params=fill_record(self, self.MODEL.Params), state=fill_record(self, self.MODEL.State))
 
-    @abstractmethod
     def build_model(self) -> Model:
-        """Build the model. Errors: InputError for a scene that cannot be simulated."""
+        """Build the model. Errors: InputError for a scene that cannot be simulated.
+
+        By default its fields are sizes of `scene_of`, and keys of the same names, see `fill_model`.
+        """
+        if self.MODEL is None:
+            remedy = "Define build_model, or decorate the class by @scene_of(Model)."
+            raise InputError(type(self).__name__, "builds the model of the scene", "no build_model", remedy)
+        model: Model = fill_model(self, self.MODEL)
+        return model
 
     @property
     def named_parameters(self) -> set[str]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from simphys.scenefile.model_sections import fill_record, scene_of
+from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
 from simphys.scenefile.section import Fields, Key, Problem, Simulator, Words, rows_of
 from simphys.scenefile.sections import Config
 from simphys.simulator import Array
@@ -59,8 +59,7 @@ class BilliardsConfig(Config):
         return Fields(params=fill_record(self, Params), state=state, nodes=n, markers=BallMarkers(n, 2))
 
     def build_model(self) -> Billiards:
-        params = self.fields.params
-        return Billiards(len(params["radius"]), self.time.dt, cushions=bool(params["lower"].size))
+        return fill_model(self, Billiards, cushions=bool(self.fields.params["lower"].size))
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         """Accept any time step, but no balls that overlap or lie off the table."""

@@ -31,7 +31,3 @@ class ChargesConfig(Config):
         start = fill_record(self, State)
         markers = ChargeMarkers(*start["position"].shape)
         return Fields(params=fill_record(self, Params), state=start, nodes=markers.nodes, markers=markers)
-
-    def build_model(self) -> Charges:
-        nodes, dim = self.fields.state["position"].shape
-        return Charges(nodes, dim, self.time.dt, self.simulator.integrator)

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from simphys.scenefile.control import WaveletSection
-from simphys.scenefile.model_sections import fill_record, scene_of
+from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
 from simphys.scenefile.section import EACH, Count, Fields, Index, Length, Positive, Problem, Section, Simulator, Words
 from simphys.scenefile.sections import Config
 from simphys.scenefile.sizes import SQUARE
@@ -95,7 +95,6 @@ class ElasticConfig(Config):
     """A scene of elastic waves."""
 
     SIZES = (
-        (("grid", "cells"), 50),
         (("grid", "cells", EACH, SQUARE), 24),
         (("receivers", "lines", EACH, "count"), 100),
         (("fibre", EACH, "count"), 100),
@@ -163,13 +162,10 @@ class ElasticConfig(Config):
     def build_model(self) -> Elastic:
         grid, absorbing = self.grid, "absorbing" in self.grid.kinds
         speed = grid.layer_speed or float(fill_record(self, Params)["vp"].max())
-        return Elastic(
-            cells=tuple(grid.cells),
-            spacing=grid.spacing,
-            dt=self.time.dt,
-            order=self.simulator.order,
+        return fill_model(
+            self,
+            Elastic,
             sides=grid.kinds,
-            layer=grid.layer,
             layer_speed=speed if absorbing else 0.0,
             layer_frequency=(grid.layer_frequency or 0.0) if absorbing else 0.0,
             sources=len([source for source in self.sources if source.shot == 0]),

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.model_sections import fill_record, scene_of
+from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
 from simphys.scenefile.section import Count, Fields, Positive, Section, Simulator
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import SIDES, Side
@@ -38,8 +38,6 @@ class GridSection(Section):
 class HeatConfig(Config):
     """A scene of heat conduction."""
 
-    SIZES = ((("grid", "cells"), 50),)
-
     simulator: HeatSimulator
     grid: GridSection
 
@@ -50,6 +48,5 @@ class HeatConfig(Config):
         return Fields(params=params, state=fill_record(self, State), channels=len(kinds) if sides else None)
 
     def build_model(self) -> Heat:
-        cells = tuple(self.grid.cells)
-        sides = tuple(["fixed" if side in self.grid.sides else "insulated" for side in SIDES[: 2 * len(cells)]])
-        return Heat(cells, self.grid.spacing, self.time.dt, self.simulator.scheme, sides)
+        kinds = ["fixed" if side in self.grid.sides else "insulated" for side in SIDES[: 2 * len(self.grid.cells)]]
+        return fill_model(self, Heat, sides=tuple(kinds))

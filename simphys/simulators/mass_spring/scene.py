@@ -11,7 +11,7 @@ import numpy as np
 from simphys.scenefile.controller import ControllerSection, check_controller
 from simphys.scenefile.demands import demands_of
 from simphys.scenefile.entry_names import BODIES
-from simphys.scenefile.model_sections import scene_of
+from simphys.scenefile.model_sections import fill_model, scene_of
 from simphys.scenefile.section import EACH, NOTHING, Fields, Key, Problem, Range, Words, rows_of
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import check_given, check_one_of, check_unused
@@ -129,7 +129,7 @@ class MassSpringConfig(Config):
     def build_model(self) -> MassSpring:
         """Build the model; anchors are pinned nodes and springs, after the scene's own."""
         geometry, ends = self.geometry, self.geometry.list_springs()
-        nodes, dim = geometry.place_nodes().shape
+        nodes = len(geometry.place_nodes())
         anchored = [[anchor.node, nodes + place] for place, anchor in enumerate(geometry.anchors)]
         pinned = np.zeros(nodes + len(anchored), dtype=bool)
         pinned[nodes:] = True
@@ -140,12 +140,11 @@ class MassSpringConfig(Config):
         actuator = np.full(len(ends) + len(anchored), -1, np.int32)
         for number, each in enumerate(geometry.actuators):
             actuator[rows_of(each.springs)] = number
-        return MassSpring(
-            np.concatenate([ends, np.array(anchored, dtype=np.int32).reshape(-1, 2)]),
-            pinned,
-            dim,
-            self.time.dt,
-            self.simulator.integrator,
+        return fill_model(
+            self,
+            MassSpring,
+            ends=np.concatenate([ends, np.array(anchored, dtype=np.int32).reshape(-1, 2)]),
+            pinned=pinned,
             anchors=len(anchored),
             actuator=actuator if geometry.actuators else None,
             air=self.has_air,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.model_sections import fill_record, scene_of
+from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
 from simphys.scenefile.section import Count, Fields, Index, Length, NonNegative, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
 from simphys.simulator import Array
@@ -236,18 +236,16 @@ class MolecularConfig(Config):
         if room is None:
             most = count_most(position, box, chosen.cutoff + skin)
             room = min(max(LEAST_ROOM, math.ceil(ROOM * most)), max(len(position) - 1, 1))
-        return Molecular(
+        return fill_model(
+            self,
+            Molecular,
             atoms=len(position),
             box=box,
-            dt=self.time.dt,
-            cutoff=chosen.cutoff,
             switch_on=0.9 * chosen.cutoff if chosen.switch_on is None else chosen.switch_on,
             skin=skin,
             neighbours=room,
-            potential=chosen.potential,
             heat_bath=bath is not None,
             seed=0 if bath is None else bath.seed,
-            bins=chosen.bins,
             bonds=list_atoms(self.bonds, 2),
             angles=list_atoms(self.angles, 3),
             beads=self.bonds is not None and self.bonds.beads,

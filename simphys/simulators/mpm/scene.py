@@ -13,7 +13,7 @@ import numpy as np
 from simphys.numerics.orientation import matrices
 from simphys.rollout.budget import format_size, measure_free
 from simphys.scenefile.demands import demands_of
-from simphys.scenefile.model_sections import fill_record, scene_of
+from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
 from simphys.scenefile.section import EACH, NOTHING, Fields, Key, Problem, Words
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import check_accepted, check_given, check_one_of, check_turn, check_unused, kinds_of_sides
@@ -120,19 +120,16 @@ class MPMConfig(Config):
         actuator = self._repeat([-1 if b.actuator is None else b.actuator for b in bodies], np.int32)
         fibre = np.array([b.fibre or [0.0] * (dim - 1) + [1.0] for b in bodies], dtype=float)
         fibre /= np.linalg.norm(fibre, axis=1, keepdims=True)
-        return MPM(
-            cells=tuple(grid.cells),
-            spacing=grid.spacing,
-            dt=self.time.dt,
+        return fill_model(
+            self,
+            MPM,
             particles=len(actuator),
             laws=laws,
             law=self._repeat([laws.index(b.law) for b in bodies], np.int32) if len(laws) > 1 else None,
             actuator=actuator if actuator.max() >= 0 else None,
             fibre=self._repeat(fibre) if any(b.fibre for b in bodies) else None,
             walls=kinds_of_sides(grid.walls, dim, "separating"),
-            margin=grid.margin,
             colliders=tuple([collider.make() for collider in self.colliders]),
-            skin=grid.skin or 0.0,
             mass_floor=MASS_FLOOR * min(self._volumes_and_masses()[1]),
             group=self._repeat(range(len(bodies)), np.int32),
         )

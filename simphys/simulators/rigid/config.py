@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from simphys.autograd import ops, tensor
@@ -10,7 +9,7 @@ from simphys.scenefile.controller import ControllerSection
 from simphys.scenefile.demands import demands_of
 from simphys.scenefile.entry_names import BODIES, JOINTS, MOTORS, SPRINGS
 from simphys.scenefile.model_sections import scene_of
-from simphys.scenefile.section import EACH, Fields, Problem
+from simphys.scenefile.section import EACH
 from simphys.scenefile.sections import Config
 from simphys.simulator import Record
 
@@ -58,15 +57,8 @@ class RigidConfig(Config):
     contact: sections.ContactSection = sections.ContactSection()
     controller: ControllerSection | None = None
 
-    @classmethod
-    def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
-        return scene_checks.find_problems(sections)
-
-    def build_fields(self) -> Fields:
-        return scene.build_fields(self)
-
-    def build_model(self) -> RigidBodies:
-        return scene.build_model(self)
+    find_problems = staticmethod(scene_checks.find_problems)
+    build_fields, build_model = scene.build_fields, scene.build_model
 
     def design(self) -> Record | None:
         """Build the start of the joints, and roots of inertias."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from simphys.autograd import tensor
 from simphys.numerics.orientation import matrices
+from simphys.scenefile.model_sections import fill_model
 from simphys.scenefile.section import Fields
 from simphys.simulator import Array
 from simphys.simulators.rigid.joints.assembly import JointStart, assemble
@@ -42,22 +43,17 @@ SPRING_ANCHOR_NAMES = ("spring_anchor_a", "spring_anchor_b")
 
 def build_model(config: Any) -> RigidBodies:
     """Return the model of a scene that is loaded and hence free of problems."""
-    bodies, chosen, network = config.bodies, config.simulator, config.controller
+    bodies, network = config.bodies, config.controller
     given = config.fields.params  # those of the whole scene: what one experiment asks for, the model of all has
-    return RigidBodies(
-        dim=len(bodies[0].position),
-        dt=config.time.dt,
+    return fill_model(
+        config,
+        RigidBodies,
         shapes=tuple([tuple(shapes_of(body)) for body in bodies]),
         planes=tuple([plane_of(each) for each in config.planes]),
         joints=build_joints(config.joints, bodies),
         springs=build_springs(config.springs, bodies),
         fixed=fixed_bodies(bodies),
         apart=tuple([(pair[0], pair[1]) for pair in config.contact.apart]),
-        law=chosen.law,
-        sweeps=chosen.sweeps,
-        rest_speed=chosen.rest_speed,
-        slip_speed=chosen.slip_speed,
-        joint_correction=chosen.joint_correction,
         joint_friction="joint_dry_friction" in given,
         free_anchors="joint_anchor_a" in given,
         full_inertia=given["inertia"].shape[1] == 6,

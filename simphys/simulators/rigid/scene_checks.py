@@ -127,7 +127,7 @@ def _check_joint(key: Key, joint: JointSection, dim: int) -> Iterator[Problem]:
     kind = f"a {joint.kind} joint"
     if joint.kind != "prismatic":
         yield from check_given((*key, "anchor"), joint.anchor, kind, needed=True)
-    for name in ("motor", "dry_friction", "transition_rate") if joint.kind == "fixed" else ():
+    for name in ("motor", "dry_friction", "transition_rate", "start", "rate") if joint.kind == "fixed" else ():
         yield from check_unused((*key, name), getattr(joint, name), "a fixed joint has no free motion")
     if joint.kind == "prismatic" or (joint.kind == "revolute" and dim == 3):
         yield from check_given((*key, "axis"), joint.axis, kind, needed=True)

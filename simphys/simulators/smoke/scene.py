@@ -9,7 +9,7 @@ import numpy as np
 
 from simphys.autograd import tensor
 from simphys.numerics.multigrid import coarsest_cells
-from simphys.scenefile.model_sections import fill_record, scene_of
+from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
 from simphys.scenefile.section import EACH, NOTHING, Fields, Key, Problem, Words
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import SIDES, Side, check_cells, check_file, check_one_of
@@ -99,17 +99,7 @@ class SmokeConfig(Config):
         return Fields(params=params, state=state, design=design, designed=frozenset({"obstacle"} if design else ()))
 
     def build_model(self) -> Smoke:
-        grid, options = self.grid, self.simulator.model_dump(exclude={"name"})
-        has_obstacle = self.obstacle is not None
-        return Smoke(
-            tuple(grid.cells),
-            grid.spacing,
-            self.time.dt,
-            grid.kinds,
-            slip=grid.slip,
-            has_obstacle=has_obstacle,
-            **options,
-        )
+        return fill_model(self, Smoke, boundaries=self.grid.kinds, has_obstacle=self.obstacle is not None)
 
     def design(self) -> outline.Design | None:
         """Build the outline of an obstacle."""

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from simphys.autograd.errors import InputError
-from simphys.scenefile.model_sections import fill_record, scene_of
+from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
 from simphys.scenefile.section import Count, Fields, Key, Length, NonNegative, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import Side
@@ -152,19 +152,18 @@ class SPHConfig(Config):
         room = chosen.neighbours
         if room is None:
             room = math.ceil(ROOM * count_most(np.concatenate([*blocks, walls]), box, 2 * smoothing + skin))
-        return SPH(
+        return fill_model(
+            self,
+            SPH,
             fluid_count=sum([len(places) for places in blocks]),
             wall_count=len(walls),
             box=box,
-            dt=self.time.dt,
-            spacing=chosen.spacing,
             smoothing=smoothing,
             skin=skin,
             neighbours=room,
             gauges=() if gauges is None else tuple(gauges.places),
             gauge_width=1.0 if gauges is None else gauges.width,
             breadth=self.breadth,
-            **chosen.model_dump(include={"exponent", "diffusion", "background"}),
         )
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.model_sections import fill_record, scene_of
+from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
 from simphys.scenefile.section import EACH, Count, Fields, Index, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import FieldFileSection, Side, check_cells, fill_cells, kinds_of_sides
@@ -113,7 +113,7 @@ class WaveConfig(Config):
     """A scene of waves."""
 
     FILES = (("state", EACH, "file"),)
-    SIZES = ((("grid", "cells"), 50), (("receivers", "lines", EACH, "count"), 100))
+    SIZES = ((("receivers", "lines", EACH, "count"), 100),)
 
     simulator: WaveSimulator
     grid: GridSection
@@ -157,13 +157,10 @@ class WaveConfig(Config):
 
     def build_model(self) -> Wave:
         grid, absorbing = self.grid, "absorbing" in self.grid.kinds
-        return Wave(
-            cells=tuple(grid.cells),
-            spacing=grid.spacing,
-            dt=self.time.dt,
-            order=self.simulator.order,
+        return fill_model(
+            self,
+            Wave,
             boundaries=grid.kinds,
-            layer=grid.layer,
             layer_speed=(grid.layer_speed or float(fill_record(self, Params)["speed"].max())) if absorbing else 0.0,
             layer_frequency=(grid.layer_frequency or 0.0) if absorbing else 0.0,
             sources=tuple([source.kind for source in self.sources if source.shot == 0]),

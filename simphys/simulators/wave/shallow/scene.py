@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.model_sections import fill_record, scene_of
+from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
 from simphys.scenefile.section import EACH, Count, Fields, Length, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import FieldFileSection, check_cells, fill_cells
@@ -56,7 +56,6 @@ class ShallowConfig(Config):
     """A scene of shallow water."""
 
     FILES = (("state", EACH, "file"),)
-    SIZES = ((("grid", "cells"), 50),)
 
     simulator: ShallowSimulator
     grid: GridSection
@@ -74,7 +73,7 @@ class ShallowConfig(Config):
     def build_model(self) -> ShallowWater:
         grid, given = self.grid, self.grid.boundaries
         kinds = tuple(given) if isinstance(given, list) else (given,) * len(grid.cells)
-        return ShallowWater(tuple(grid.cells), grid.spacing, self.time.dt, kinds)
+        return fill_model(self, ShallowWater, boundaries=kinds)
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         model.check_params(params.arrays())
