@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, create_model
 
 from simphys.autograd.errors import InputError
 from simphys.scenefile.demands import Demand, demands_of
+from simphys.scenefile.entry_names import BODIES, JOINTS, MOTORS, SPRINGS
 from simphys.scenefile.section import NOTHING, Key, Length, NonNegative, Positive, Problem, Section, Words
 from simphys.scenefile.shared import FieldFileSection, check_cells, fill_cells
 from simphys.scenefile.sized import check_marks, marked_keys
@@ -53,6 +54,7 @@ def scene_of(model: Any, **sizes: str) -> Callable[[type[C]], type[C]]:
             declared = [*declarations(model.Params).values(), *declarations(model.State).values()]
             made.SIZES = (*made.SIZES, (counts["cells"], 8 * len([a for a in declared if a.shape.endswith("*cells")])))
         made.FILES += tuple([(*each.key, "file") for each in _list_fields(model) if each.about.shape == "*cells"])
+        made.ROWS = _name_rows(model, made) | made.ROWS
         made.DEMANDS = _make_demands(model, made) | made.DEMANDS
         done: type[C] = made
         return done
@@ -193,6 +195,17 @@ def _make_sections(model: Any, config: type[BaseModel], counted: Collection[Key]
         made.__doc__ = "\n".join([_describe(each) for each in own])
         found[section] = (made, ... if any([_is_required(each.about) for each in own]) else made())
     return found
+
+
+def _name_rows(model: Any, config: Any) -> dict[str, str]:
+    """Return the kinds of things that have names, by the fields that have a row for each of them."""
+    kinds = {name: name for name in (JOINTS, SPRINGS) if name in config.model_fields}
+    if JOINTS in kinds:
+        kinds[MOTORS] = MOTORS
+    if config.NAMED:
+        kinds |= {"bodies": BODIES, "nodes": BODIES}
+    declared = {**declarations(model.Params), **declarations(model.State)}
+    return {name: kinds[about.axes[0]] for name, about in declared.items() if about.axes and about.axes[0] in kinds}
 
 
 def _describe(field: _Field) -> str:

@@ -6,7 +6,7 @@ Each simulator declares sections of its own with it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
@@ -70,6 +70,15 @@ class Section(BaseModel):
     """A table of a scene file. Unknown keys, NaN, infinities and silent conversions ('5' for 5) are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+def key_type(section: type[BaseModel], name: str) -> Any:
+    """Return the type of a key with its limits and marks, the outer ones of which pydantic takes out of annotations."""
+    field = section.model_fields[name]
+    found: Any = field.annotation
+    for mark in field.metadata:
+        found = Annotated[found, mark]
+    return found
 
 
 class Simulator(Section):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from simphys.scenefile.errors import dotted
-from simphys.scenefile.section import Distinct, IndexOf, Key, Length, NotZero, Problem, SideOf
+from simphys.scenefile.section import Distinct, IndexOf, Key, Length, NotZero, Problem, SideOf, key_type
 from simphys.scenefile.shared import check_index, check_length, check_side
 
 SIZED = (Length, IndexOf, SideOf)
@@ -55,14 +55,8 @@ def check_marks(
 @cache
 def marked_keys(section: type[BaseModel]) -> dict[str, Any]:
     """Return the types of those keys of a section that have marks, or hold sections."""
-    found: dict[str, Any] = {}
-    for name, field in section.model_fields.items():
-        kind: Any = field.annotation
-        for mark in field.metadata:  # pydantic takes the outer ones out of the annotation
-            kind = Annotated[kind, mark]
-        if _has_marks(kind):
-            found[name] = kind
-    return found
+    kinds = {name: key_type(section, name) for name in section.model_fields}
+    return {name: kind for name, kind in kinds.items() if _has_marks(kind)}
 
 
 def _has_marks(kind: Any) -> bool:

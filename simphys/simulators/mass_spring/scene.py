@@ -10,7 +10,6 @@ import numpy as np
 
 from simphys.scenefile.controller import ControllerSection, check_controller
 from simphys.scenefile.demands import demands_of
-from simphys.scenefile.entry_names import BODIES
 from simphys.scenefile.model_sections import fill_model, scene_of
 from simphys.scenefile.section import EACH, NOTHING, Fields, Key, Problem, Range, Words, rows_of
 from simphys.scenefile.sections import Config
@@ -46,8 +45,6 @@ class MassSpringConfig(Config):
         ("geometry", "springs", EACH, EACH),
         ("geometry", "pinned", EACH),
     )
-
-    ROWS = dict.fromkeys(("position", "velocity", "mass", "drag", "air_drag"), BODIES)
 
     DEMANDS = demands_of(GroundSection, "stiffness", "friction", prefix="ground_")
 

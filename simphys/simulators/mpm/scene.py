@@ -6,15 +6,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from simphys.numerics.orientation import matrices
 from simphys.rollout.budget import format_size, measure_free
 from simphys.scenefile.demands import demands_of
 from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
-from simphys.scenefile.section import EACH, NOTHING, Fields, Key, Problem, Words
+from simphys.scenefile.section import EACH, Fields, Key, Problem, Words
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import check_accepted, check_given, check_one_of, check_turn, check_unused, kinds_of_sides
 from simphys.simulator import Array
@@ -40,7 +41,7 @@ class MPMConfig(Config):
 
     simulator: MPMSimulator
     grid: GridSection
-    bodies: list[BodySection]
+    bodies: Annotated[list[BodySection], Field(min_length=1)]
     colliders: list[ColliderSection] = []
 
     @cached_property
@@ -68,8 +69,6 @@ class MPMConfig(Config):
     def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
         grid, bodies, colliders = map(sections.get, ("grid", "bodies", "colliders"))
         wrong = [] if grid is None else list(_check_grid(grid))
-        if bodies is not None and not bodies:
-            wrong.append(Problem(("bodies",), "there must be a body", NOTHING, "Add a [[bodies]] section."))
         for place, body in enumerate(bodies or []):
             wrong += _check_body(("bodies", place), body)
         if grid is not None:

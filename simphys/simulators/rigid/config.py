@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from simphys.autograd import ops, tensor
 from simphys.scenefile.controller import ControllerSection
 from simphys.scenefile.demands import demands_of
-from simphys.scenefile.entry_names import BODIES, JOINTS, MOTORS, SPRINGS
+from simphys.scenefile.entry_names import BODIES, JOINTS
 from simphys.scenefile.model_sections import scene_of
 from simphys.scenefile.section import EACH
 from simphys.scenefile.sections import Config
@@ -17,9 +19,6 @@ from . import scene, scene_checks, sections, stability
 from .joints.assembly import JointStart, assemble
 from .model import RigidBodies
 from .pseudo_inertia import Gyration, StartAndGyration, find_inertia
-
-JOINT_FIELDS = ("damping", "dry_friction", "transition_rate", "anchor_a", "anchor_b", "start", "rate")
-SPRING_FIELDS = ("stiffness", "damping", "length", "anchor_a", "anchor_b")
 
 
 @scene_of(RigidBodies, bodies="bodies", dim="bodies.0.position")
@@ -31,13 +30,7 @@ class RigidConfig(Config):
         ("contact", "apart", EACH, EACH),
     )
 
-    ROWS = {
-        **dict.fromkeys(("position", "orientation", "velocity", "angular_velocity"), BODIES),
-        **dict.fromkeys(("mass", "inertia", "gyration", "friction", "restitution", "centre_of_mass"), BODIES),
-        **dict.fromkeys([f"joint_{name}" for name in JOINT_FIELDS], JOINTS),
-        **dict.fromkeys([f"spring_{name}" for name in SPRING_FIELDS], SPRINGS),
-        "motor_strength": MOTORS,
-    }
+    ROWS = {"gyration": BODIES, "joint_start": JOINTS, "joint_rate": JOINTS}
 
     DEMANDS = (
         demands_of(sections.BodySection, "mass", "friction", "restitution")
@@ -49,7 +42,7 @@ class RigidConfig(Config):
     ON_DEMAND = ("joint_dry_friction",)
 
     simulator: sections.RigidSimulator
-    bodies: list[sections.BodySection]
+    bodies: Annotated[list[sections.BodySection], Field(min_length=1)]
     planes: list[sections.PlaneSection] = []
     joints: list[sections.JointSection] = []
     springs: list[sections.SpringSection] = []

@@ -28,8 +28,6 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     bodies: Sequence[BodySection] | None = sections.get("bodies")
     if bodies is None:
         return []
-    if not bodies:
-        return [Problem(("bodies",), "there must be a body", NOTHING, "Add a section [[bodies]].")]
     found = list(_check_sections(sections, len(bodies[0].position)))
     if found or any(sections.get(name) is None for name in ("planes", "joints", "contact", "simulator")):
         return found

@@ -260,7 +260,7 @@ def test_bodies_may_touch_and_a_ball_may_be_in_a_corner_of_another_ones_bounding
             {"grid": {"cells": [20, 20], "spacing": 0.05, "walls": {"z-": "slip"}}},
             'grid.walls.z-: must be a side of a 2-D grid; found "z-". Its sides are x-, x+, y-, y+.',
         ),
-        ({"bodies": []}, "bodies: there must be a body; found nothing. Add a [[bodies]] section."),
+        ({"bodies": []}, "bodies: must be a list of 1 or more elements; found []."),
         (
             {"colliders": [{"shape": "box", "size": [0.1], "position": [0.2, 0.2]}]},
             "colliders.0.size: a box has 2 positive sizes; found [0.1]. Give half of each edge.",

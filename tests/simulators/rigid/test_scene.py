@@ -151,7 +151,7 @@ def test_a_rotation_vector_is_a_quaternion() -> None:
 @pytest.mark.parametrize(
     ("made", "where"),
     [
-        (sections(bodies=[]), "bodies: there must be a body"),
+        (sections(bodies=[]), "bodies: must be a list of 1 or more elements"),
         (body(0, mass=0.0), "bodies.0.mass: must be greater than 0"),
         (body(1, density=-1.0), "bodies.1.density: must be greater than 0"),
         (body(1, mass=1.0), "bodies.1: a body that moves needs one of mass and density; found both"),

@@ -64,6 +64,7 @@ def test_periodic_axes_have_a_period_and_no_walls() -> None:
         ({"tank": {"size": [0.5, 1.0], "walls": [], "periodic": ["x"]}}, "at least two cut-offs of 2h long, 0.6"),
         ({"simulator": {"smoothing": 0.05}}, "between 1 and 3 spacings of 0.1.*0.05.*Take 0.15"),
         ({"environment": {"gravity": [0.0, 0.0, 1.0]}}, "must have 2 elements, one for each axis of tank.size"),
+        ({"blocks": []}, "blocks: must be a list of 1 or more elements; found"),
         ({"blocks": [{"low": [0.0], "high": [0.5, 0.8]}]}, "must be a list of 2 or more elements"),
         (
             {"blocks": [{"low": [0.0, 0.0, 0.0], "high": [0.5, 0.8]}]},
