@@ -25,22 +25,18 @@ from simphys.scenefile.overrides import Override, apply_override, parse_override
 from simphys.scenefile.section import EACH, Key, Problem
 from simphys.scenefile.sections import Config, TimeSection
 from simphys.scenefile.simulators import find_config
+from simphys.scenefile.sized import file_keys, named_keys
 from simphys.scenefile.sizes import find_size_problems, numerical_errors_as_input_errors
 from simphys.scenefile.validate import did_you_mean, find_broken_texts, validate_sections
 
 _PATHS: tuple[Key, ...] = (
-    ("observations", "file"),
-    ("control", "file"),
-    ("experiments", EACH, "observations", "file"),
-    ("experiments", EACH, "control", "file"),
     ("experiments", EACH, "values", EACH, "value"),
-    ("loss", "terms", EACH, "file"),
     ("loss", "terms", EACH, "target"),
     ("unknowns", EACH, "start"),
     ("values", EACH, "value"),
     ("unknowns", EACH, "truth"),
 )
-"""Keys that hold paths of input files, besides `Config.FILES`. `output.folder` is relative to the current folder."""
+"""Keys of paths of input files, besides those called `file`; `output.folder` is relative to the current folder."""
 
 
 def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
@@ -175,9 +171,9 @@ def _override(
 
 
 def _files_of(data: Mapping[str, Any]) -> tuple[Key, ...]:
-    """Return the keys of the simulator's sections that hold paths of input files."""
+    """Return the keys of a scene that are called `file`."""
     config = find_config(_simulator_name(data))
-    return () if isinstance(config, Problem) else config.FILES
+    return () if isinstance(config, Problem) else file_keys(config)
 
 
 def _with_absolute_paths(value: Any, key: Key, folder: Path, files: Sequence[Key]) -> Any:
@@ -255,7 +251,7 @@ def _validated(data: dict[str, Any], where: Where) -> Config:
         problems = [problem for problem in problems if problem.key[0] != "simulator"]
         raise config_error([model, *problems], where)
 
-    data, unnamed = replace_names(complete_experiments(data), (*NAMED, *model.NAMED))
+    data, unnamed = replace_names(complete_experiments(data), (*NAMED, *named_keys(model)))
     data, without_entries = replace_entry_names(data, model.ROWS)
     unnamed += without_entries
     sections, problems = validate_sections(model, data)

@@ -17,7 +17,7 @@ from simphys.scenefile.demands import Demand, demands_of
 from simphys.scenefile.entry_names import BODIES, JOINTS, MOTORS, SPRINGS
 from simphys.scenefile.section import NOTHING, Key, Length, NonNegative, Positive, Problem, Section, Words
 from simphys.scenefile.shared import FieldFileSection, check_cells, fill_cells
-from simphys.scenefile.sized import check_marks, marked_keys
+from simphys.scenefile.sized import check_marks, marked_keys, named_keys
 from simphys.simulator import Array
 from simphys.simulator.declare import Declaration, Sign, compute_shape, declarations, meanings
 
@@ -53,7 +53,6 @@ def scene_of(model: Any, **sizes: str) -> Callable[[type[C]], type[C]]:
         if "cells" in counts:  # of 64-bit numbers
             declared = [*declarations(model.Params).values(), *declarations(model.State).values()]
             made.SIZES = (*made.SIZES, (counts["cells"], 8 * len([a for a in declared if a.shape.endswith("*cells")])))
-        made.FILES += tuple([(*each.key, "file") for each in _list_fields(model) if each.about.shape == "*cells"])
         made.ROWS = _name_rows(model, made) | made.ROWS
         made.DEMANDS = _make_demands(model, made) | made.DEMANDS
         done: type[C] = made
@@ -202,7 +201,7 @@ def _name_rows(model: Any, config: Any) -> dict[str, str]:
     kinds = {name: name for name in (JOINTS, SPRINGS) if name in config.model_fields}
     if JOINTS in kinds:
         kinds[MOTORS] = MOTORS
-    if config.NAMED:
+    if named_keys(config):
         kinds |= {"bodies": BODIES, "nodes": BODIES}
     declared = {**declarations(model.Params), **declarations(model.State)}
     return {name: kinds[about.axes[0]] for name, about in declared.items() if about.axes and about.axes[0] in kinds}

@@ -28,7 +28,9 @@ LARGEST = 2**31 - 1
 """Largest index and count: kernels count in 32 bits."""
 Index = Annotated[int, Field(ge=0, le=LARGEST)]
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
-Body = Annotated[Index, WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]})]
+NAME = WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]})
+"""Mark of a number in place of which a scene file may give a name."""
+Body = Annotated[Index, NAME]
 """A body by its number or, in a scene file, by its name: loading puts the number in its place."""
 
 

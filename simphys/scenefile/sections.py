@@ -156,18 +156,12 @@ class Config(Section):
     KEYS: ClassVar[Mapping[str, Key]] = {}
     """Keys that stand for fields of the model of other names, where errors of the model point to."""
 
-    FILES: ClassVar[tuple[Key, ...]] = ()
-    """Keys of the simulator's sections that hold paths of input files, relative to the scene file."""
-
     SIZES: ClassVar[Sizes] = ()
     """Keys of counts, with the bytes that one counted thing takes at least: judged before anything is allocated."""
 
     PARAMETERS: ClassVar[Mapping[Key, str]] = {}
     """Keys of numbers that become elements of a parameter as they are, and that no check of other sections reads, with
     the names of these parameters: scenes that differ in them are built from one (experiment/family.py)."""
-
-    NAMED: ClassVar[tuple[Key, ...]] = ()
-    """Keys of the simulator's sections at which a body may be named, in place of its number (body_names.py)."""
 
     ROWS: ClassVar[Mapping[str, str]] = {}
     """Kinds of things that rows of fields stand for, by field: entries of unknowns may name them (entry_names.py)."""

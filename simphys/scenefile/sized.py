@@ -1,4 +1,4 @@
-"""Checks of lists, indices and sides of a grid against the sizes of a scene, by the marks on the types of keys."""
+"""Keys of a scene by their types: checks of those with marks against its sizes, and lists of files and names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from simphys.scenefile.errors import dotted
-from simphys.scenefile.section import Distinct, IndexOf, Key, Length, NotZero, Problem, SideOf, key_type
+from simphys.scenefile.section import EACH, NAME, Distinct, IndexOf, Key, Length, NotZero, Problem, SideOf, key_type
 from simphys.scenefile.shared import check_index, check_length, check_side
 
 SIZED = (Length, IndexOf, SideOf)
@@ -52,6 +52,33 @@ def check_marks(
                 yield from check_marks(part, inner, (*key, name), sizes, places)
 
 
+def list_keys(kind: Any, key: Key = ()) -> Iterator[tuple[Key, Any]]:
+    """List the keys of a type and of all that it holds, with their types; EACH stands for elements."""
+    if _is_section(kind):
+        for name in kind.model_fields:
+            yield from list_keys(key_type(kind, name), (*key, name))
+        return
+    yield key, kind
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (list, dict):
+        yield from list_keys(parts[-1], (*key, EACH))
+    for part in parts[:1] if origin is Annotated else parts if origin in (Union, UnionType) else ():
+        yield from list_keys(part, key)
+
+
+@cache
+def file_keys(scene: type[BaseModel]) -> tuple[Key, ...]:
+    """Return the keys of a scene that hold paths of input files, relative to the scene file: those called `file`."""
+    return tuple(dict.fromkeys([key for key, _ in list_keys(scene) if key[-1] == "file"]))
+
+
+@cache
+def named_keys(scene: type[BaseModel]) -> tuple[Key, ...]:
+    """Return the keys of a simulator's sections at which a body may be named, in place of its number."""
+    marks = [(key, get_args(kind)) for key, kind in list_keys(scene) if get_origin(kind) is Annotated]
+    return tuple([key for key, found in marks if NAME in found and any([isinstance(m, IndexOf) for m in found])])
+
+
 @cache
 def marked_keys(section: type[BaseModel]) -> dict[str, Any]:
     """Return the types of those keys of a section that have marks, or hold sections."""
@@ -63,8 +90,11 @@ def _has_marks(kind: Any) -> bool:
     if get_origin(kind) is Annotated:
         kind, *marks = get_args(kind)
         return any([isinstance(mark, MARKS) for mark in marks]) or _has_marks(kind)
-    is_section = isinstance(kind, type) and get_origin(kind) is None and issubclass(kind, BaseModel)
-    return is_section or any([_has_marks(part) for part in get_args(kind)])
+    return _is_section(kind) or any([_has_marks(part) for part in get_args(kind)])
+
+
+def _is_section(kind: Any) -> bool:
+    return isinstance(kind, type) and get_origin(kind) is None and issubclass(kind, BaseModel)
 
 
 def _check_size(

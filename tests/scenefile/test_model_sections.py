@@ -12,6 +12,8 @@ from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.scenefile import Config, ConfigError, Section, Simulator, fill_model, from_dict, scene_of, to_dict
 from simphys.scenefile.section import Count, Positive
+from simphys.scenefile.shared import FieldFileSection
+from simphys.scenefile.sized import file_keys
 from simphys.simulator import Model, Record, declare
 
 
@@ -46,7 +48,7 @@ class Tank(Section):
     """A tank of its own section: cells, and depth [m] up to 3."""
 
     cells: list[Count]
-    depth: Any = 1.0
+    depth: float | FieldFileSection = 1.0
 
 
 @scene_of(Bodies, n="start.position", dim="start.position.0", cells="tank.cells")
@@ -166,7 +168,7 @@ def test_a_config_without_a_model_builds_its_own_fields() -> None:
 
 
 def test_files_of_cells_are_read_beside_the_scene() -> None:
-    assert ("tank", "depth", "file") in BodiesConfig.FILES
+    assert ("tank", "depth", "file") in file_keys(BodiesConfig)
 
 
 @dataclass(frozen=True)

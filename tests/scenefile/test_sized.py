@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import pytest
 
-from simphys.scenefile.section import Distinct, Index, IndexOf, Length, NotZero, Section
-from simphys.scenefile.shared import Side
-from simphys.scenefile.sized import check_marks, marked_keys
+from simphys.scenefile.section import EACH, Body, Distinct, Index, IndexOf, Length, NotZero, Section
+from simphys.scenefile.shared import FieldFileSection, Side
+from simphys.scenefile.sized import check_marks, file_keys, marked_keys, named_keys
 
 Vector = Annotated[list[float], Length("dim")]
 
@@ -72,6 +72,19 @@ def test_sizes_without_a_key_name_what_they_count() -> None:
     assert found.constraint == "must have 2 elements, one for each axis"
     (found,) = check_marks(Annotated[list[float], Length("nodes")], [1.0], ("mass",), {"nodes": 2}, {})
     assert found.constraint == "must have 2 elements, one for each node"
+
+
+def test_keys_of_files_and_names_follow_from_their_types() -> None:
+    class Pin(Section):
+        at: Annotated[Body, IndexOf("bodies")]
+        pair: list[Annotated[Body, IndexOf("bodies")]] = []
+        field: float | FieldFileSection = 0.0
+
+    class Scene(Section):
+        pins: dict[str, list[Pin]] = {}
+
+    assert named_keys(Scene) == (("pins", EACH, EACH, "at"), ("pins", EACH, EACH, "pair", EACH))
+    assert file_keys(Scene) == (("pins", EACH, EACH, "field", "file"),)
 
 
 def test_keys_without_marks_are_left_out() -> None:

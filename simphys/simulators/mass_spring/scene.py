@@ -40,12 +40,6 @@ class MassSpringConfig(Config):
         | {("environment", "ground", name): f"ground_{name}" for name in ("height", "stiffness", "friction")}
     )
 
-    NAMED = (
-        ("geometry", "anchors", EACH, "node"),
-        ("geometry", "springs", EACH, EACH),
-        ("geometry", "pinned", EACH),
-    )
-
     DEMANDS = demands_of(GroundSection, "stiffness", "friction", prefix="ground_")
 
     ON_DEMAND = ("air_drag",)

@@ -11,7 +11,6 @@ from simphys.scenefile.controller import ControllerSection
 from simphys.scenefile.demands import demands_of
 from simphys.scenefile.entry_names import BODIES, JOINTS
 from simphys.scenefile.model_sections import scene_of
-from simphys.scenefile.section import EACH
 from simphys.scenefile.sections import Config
 from simphys.simulator import Record
 
@@ -24,11 +23,6 @@ from .pseudo_inertia import Gyration, StartAndGyration, find_inertia
 @scene_of(RigidBodies, bodies="bodies", dim="bodies.0.position")
 class RigidConfig(Config):
     """A scene of rigid bodies with contacts and joints."""
-
-    NAMED = (
-        *((group, EACH, end) for group in ("joints", "springs") for end in ("a", "b")),
-        ("contact", "apart", EACH, EACH),
-    )
 
     ROWS = {"gyration": BODIES, "joint_start": JOINTS, "joint_rate": JOINTS}
 

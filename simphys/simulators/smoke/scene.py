@@ -10,7 +10,7 @@ import numpy as np
 from simphys.autograd import tensor
 from simphys.numerics.multigrid import coarsest_cells
 from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
-from simphys.scenefile.section import EACH, NOTHING, Fields, Key, Problem, Words
+from simphys.scenefile.section import NOTHING, Fields, Key, Problem, Words
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import SIDES, Side, check_cells, check_file, check_one_of
 from simphys.simulator import Array
@@ -37,7 +37,6 @@ SLACK = 1e-9
 class SmokeConfig(Config):
     """A scene of incompressible flow with smoke."""
 
-    FILES = (("obstacle", "file"), ("state", EACH, "file"))
     SIZES = ((("grid", "cells"), 100), (("obstacle", "outline", "modes"), 100))
 
     simulator: SmokeSimulator

@@ -112,7 +112,6 @@ class SourceSection(Section):
 class WaveConfig(Config):
     """A scene of waves."""
 
-    FILES = (("state", EACH, "file"),)
     SIZES = ((("receivers", "lines", EACH, "count"), 100),)
 
     simulator: WaveSimulator

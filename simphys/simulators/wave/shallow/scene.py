@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
-from simphys.scenefile.section import EACH, Count, Fields, Length, Positive, Problem, Section, Simulator
+from simphys.scenefile.section import Count, Fields, Length, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
 from simphys.scenefile.shared import FieldFileSection, check_cells, fill_cells
 
@@ -54,8 +54,6 @@ class StateSection(Section):
 @scene_of(ShallowWater, cells="grid.cells")
 class ShallowConfig(Config):
     """A scene of shallow water."""
-
-    FILES = (("state", EACH, "file"),)
 
     simulator: ShallowSimulator
     grid: GridSection
