@@ -120,6 +120,25 @@ def add_faces(own: Array, coupling: Array) -> Array:
     return diagonal
 
 
+def multiply(own: Array, coupling: Array, x: Array) -> Array:
+    """Compute A x: for each cell e x, for e = `own`, and the sum of g_ij (x_i - x_j) over its neighbours."""
+    product = own * x
+    for axis in range(x.ndim):
+        flow = along(coupling[axis], axis)[:-1] * np.diff(along(x, axis), axis=0)
+        along(product, axis)[:-1] -= flow
+        along(product, axis)[1:] += flow
+    return product
+
+
+def adj_multiply(x: Array, adj: Array) -> tuple[Array, Array]:
+    """Compute the adjoints of e and g from that of A x."""
+    adj_coupling = np.zeros((x.ndim, *x.shape), x.dtype)
+    for axis in range(x.ndim):
+        pairs = [np.diff(along(values, axis), axis=0) for values in (adj, x)]
+        along(adj_coupling[axis], axis)[:-1] = pairs[0] * pairs[1]
+    return x * adj, adj_coupling
+
+
 def couple_cells(k: Array, spacing: float, open_sides: Sequence[int]) -> tuple[Array, Array]:
     """Compute d [*cells] and g [dim, *cells] of conduction.
 

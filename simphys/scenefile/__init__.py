@@ -20,7 +20,7 @@ from simphys.scenefile.loss_sections import (
     RegularizationSection,
     RunningSumSection,
 )
-from simphys.scenefile.model_sections import fill_record, scene_of
+from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
 from simphys.scenefile.schema import schema, write_schema
 from simphys.scenefile.section import Fields, Problem, Section, Simulator
 from simphys.scenefile.sections import Config, OutputSection, RuntimeSection, TimeSection
@@ -53,6 +53,7 @@ __all__ = [
     "ValidationSection",
     "ValueSection",
     "WaveletSection",
+    "fill_model",
     "fill_record",
     "flat_entries",
     "from_dict",

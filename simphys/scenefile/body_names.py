@@ -34,7 +34,7 @@ NAMED: tuple[Key, ...] = (
     ("experiments", EACH, *_CHANNEL, "to"),
     ("loss", "terms", EACH, "nodes", EACH),
 )
-"""Keys of any scene at which a body may be named, besides `Config.NAMED`."""
+"""Keys of any scene at which a body may be named, besides those of the simulator (sized.py)."""
 
 
 @dataclass(frozen=True)

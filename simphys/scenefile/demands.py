@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from simphys.scenefile.fit_sections import UnknownSection, ValueSection
-from simphys.scenefile.section import Key, Problem, Section, Words
+from simphys.scenefile.section import Key, Problem, Section, Words, key_type
 from simphys.scenefile.unknown_entries import flat_entries, start_values
 from simphys.scenefile.validate import describe_range
 
@@ -57,11 +57,7 @@ def value_refusals(
 
 @cache
 def _adapter(section: type[Section], key: str) -> TypeAdapter[Any]:
-    field = section.model_fields[key]
-    annotation: Any = field.annotation
-    for limit in field.metadata:  # pydantic takes the limits of a plain number out of its annotation
-        annotation = Annotated[annotation, limit]
-    return TypeAdapter(annotation)
+    return TypeAdapter(key_type(section, key))
 
 
 def _name_range(section: type[Section], key: str, number: float) -> str:

@@ -20,27 +20,23 @@ from simphys.scenefile.entry_names import replace_entry_names
 from simphys.scenefile.errors import ConfigError, Where, config_error, shown
 from simphys.scenefile.experiments import MERGED, complete_experiments
 from simphys.scenefile.locate import locate
-from simphys.scenefile.model_sections import check_fields
+from simphys.scenefile.model_sections import check_fields, check_model
 from simphys.scenefile.overrides import Override, apply_override, parse_override
 from simphys.scenefile.section import EACH, Key, Problem
 from simphys.scenefile.sections import Config, TimeSection
 from simphys.scenefile.simulators import find_config
+from simphys.scenefile.sized import file_keys, named_keys
 from simphys.scenefile.sizes import find_size_problems, numerical_errors_as_input_errors
 from simphys.scenefile.validate import did_you_mean, find_broken_texts, validate_sections
 
 _PATHS: tuple[Key, ...] = (
-    ("observations", "file"),
-    ("control", "file"),
-    ("experiments", EACH, "observations", "file"),
-    ("experiments", EACH, "control", "file"),
     ("experiments", EACH, "values", EACH, "value"),
-    ("loss", "terms", EACH, "file"),
     ("loss", "terms", EACH, "target"),
     ("unknowns", EACH, "start"),
     ("values", EACH, "value"),
     ("unknowns", EACH, "truth"),
 )
-"""Keys that hold paths of input files, besides `Config.FILES`. `output.folder` is relative to the current folder."""
+"""Keys of paths of input files, besides those called `file`; `output.folder` is relative to the current folder."""
 
 
 def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
@@ -175,9 +171,9 @@ def _override(
 
 
 def _files_of(data: Mapping[str, Any]) -> tuple[Key, ...]:
-    """Return the keys of the simulator's sections that hold paths of input files."""
+    """Return the keys of a scene that are called `file`."""
     config = find_config(_simulator_name(data))
-    return () if isinstance(config, Problem) else config.FILES
+    return () if isinstance(config, Problem) else file_keys(config)
 
 
 def _with_absolute_paths(value: Any, key: Key, folder: Path, files: Sequence[Key]) -> Any:
@@ -255,7 +251,7 @@ def _validated(data: dict[str, Any], where: Where) -> Config:
         problems = [problem for problem in problems if problem.key[0] != "simulator"]
         raise config_error([model, *problems], where)
 
-    data, unnamed = replace_names(complete_experiments(data), (*NAMED, *model.NAMED))
+    data, unnamed = replace_names(complete_experiments(data), (*NAMED, *named_keys(model)))
     data, without_entries = replace_entry_names(data, model.ROWS)
     unnamed += without_entries
     sections, problems = validate_sections(model, data)
@@ -285,8 +281,13 @@ def _problems_of_simulator(config: Config, sections: dict[str, Any], where: Wher
     own = {"simulator"} | (type(config).model_fields.keys() - Config.model_fields.keys())
     try:
         with numerical_errors_as_input_errors(lambda: where(("simulator",))[1]):
-            found = find_size_problems(sections, config.SIZES)
-            found = found or [*config.find_problems(sections), *check_fields(config, sections)]
+            if found := find_size_problems(sections, config.SIZES):
+                return found
+            found = list(check_fields(config, sections))
+            wrong = {problem.key[0] for problem in found}
+            found += config.find_problems({name: section for name, section in sections.items() if name not in wrong})
+            if not found and own <= sections.keys():
+                found = list(check_model(config))
             if not found and own <= sections.keys():
                 found = list(check_against_fields(sections, config.fields, config.DEMANDS))
             return found

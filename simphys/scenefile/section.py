@@ -6,7 +6,7 @@ Each simulator declares sections of its own with it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
@@ -28,14 +28,59 @@ LARGEST = 2**31 - 1
 """Largest index and count: kernels count in 32 bits."""
 Index = Annotated[int, Field(ge=0, le=LARGEST)]
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
-Body = Annotated[Index, WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]})]
+NAME = WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]})
+"""Mark of a number in place of which a scene file may give a name."""
+Body = Annotated[Index, NAME]
 """A body by its number or, in a scene file, by its name: loading puts the number in its place."""
+
+
+@dataclass(frozen=True)
+class Length:
+    """Mark of a list with an element for each of a size, as in `Annotated[list[float], Length("dim")]`.
+
+    `scene_of` says which keys give sizes, or `Config.find_sizes` computes them; "dim" is the number of axes.
+    """
+
+    size: str
+
+
+@dataclass(frozen=True)
+class IndexOf:
+    """Mark of the number of a thing, from 0 on, of which a size says how many there are."""
+
+    size: str
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Mark of a list of numbers that differ from each other, as the ends of a spring do."""
+
+
+@dataclass(frozen=True)
+class NotZero:
+    """Mark of a list that is a direction: its numbers are not all 0."""
+
+
+@dataclass(frozen=True)
+class SideOf:
+    """Mark of the side of a grid, as "x-", with this number of axes."""
+
+    size: str = "dim"
 
 
 class Section(BaseModel):
     """A table of a scene file. Unknown keys, NaN, infinities and silent conversions ('5' for 5) are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+def key_type(section: type[BaseModel], name: str) -> Any:
+    """Return the type of a key with its limits and marks, the outer ones of which pydantic takes out of annotations."""
+    field = section.model_fields[name]
+    found: Any = field.annotation
+    for mark in field.metadata:
+        found = Annotated[found, mark]
+    return found
 
 
 class Simulator(Section):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
@@ -20,7 +19,7 @@ from simphys.scenefile.control import ControlSection
 from simphys.scenefile.demands import Demand
 from simphys.scenefile.fit_sections import ObservationsSection, OptimizerSection, UnknownSection, ValueSection
 from simphys.scenefile.loss_sections import LossSection
-from simphys.scenefile.model_sections import fill_record
+from simphys.scenefile.model_sections import fill_model, fill_record
 from simphys.scenefile.section import Count, Fields, Index, Key, Positive, Problem, Section, Simulator
 from simphys.scenefile.sizes import Sizes
 from simphys.simulator import SI, Model, Record
@@ -154,8 +153,8 @@ class Config(Section):
     COUNTS: ClassVar[Mapping[str, Key]] = {}
     """Keys that give the sizes in the shapes of these fields, by their names."""
 
-    FILES: ClassVar[tuple[Key, ...]] = ()
-    """Keys of the simulator's sections that hold paths of input files, relative to the scene file."""
+    KEYS: ClassVar[Mapping[str, Key]] = {}
+    """Keys that stand for fields of the model of other names, where errors of the model point to."""
 
     SIZES: ClassVar[Sizes] = ()
     """Keys of counts, with the bytes that one counted thing takes at least: judged before anything is allocated."""
@@ -163,9 +162,6 @@ class Config(Section):
     PARAMETERS: ClassVar[Mapping[Key, str]] = {}
     """Keys of numbers that become elements of a parameter as they are, and that no check of other sections reads, with
     the names of these parameters: scenes that differ in them are built from one (experiment/family.py)."""
-
-    NAMED: ClassVar[tuple[Key, ...]] = ()
-    """Keys of the simulator's sections at which a body may be named, in place of its number (body_names.py)."""
 
     ROWS: ClassVar[Mapping[str, str]] = {}
     """Kinds of things that rows of fields stand for, by field: entries of unknowns may name them (entry_names.py)."""
@@ -194,8 +190,19 @@ class Config(Section):
     output: OutputSection = OutputSection()
 
     @classmethod
+    def find_sizes(cls, sections: Mapping[str, Any]) -> dict[str, int]:
+        """Compute the sizes of marked keys that no key gives as it is, see `scene_of`, from those sections that are
+        valid."""
+        return {}
+
+    @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> Iterable[Problem]:
-        """Find the problems within and between the simulator's sections. A section that is itself invalid is absent."""
+        """Find the problems within and between the simulator's sections that neither the types of keys nor the model
+        itself refuse. A section that is itself invalid is absent."""
+        return []
+
+    def find_problems_with(self, model: Any) -> Iterable[Problem]:
+        """Find the problems of sections that have none by themselves with the model that they make."""
         return []
 
     def build_fields(self) -> Fields:
@@ -208,9 +215,16 @@ class Config(Section):
             raise InputError(type(self).__name__, "builds the fields of the scene", "no build_fields", remedy)
         return Fields(params=fill_record(self, self.MODEL.Params), state=fill_record(self, self.MODEL.State))
 
-    @abstractmethod
     def build_model(self) -> Model:
-        """Build the model. Errors: InputError for a scene that cannot be simulated."""
+        """Build the model. Errors: InputError for a scene that cannot be simulated.
+
+        By default its fields are sizes of `scene_of`, and keys of the same names, see `fill_model`.
+        """
+        if self.MODEL is None:
+            remedy = "Define build_model, or decorate the class by @scene_of(Model)."
+            raise InputError(type(self).__name__, "builds the model of the scene", "no build_model", remedy)
+        model: Model = fill_model(self, self.MODEL)
+        return model
 
     @property
     def named_parameters(self) -> set[str]:

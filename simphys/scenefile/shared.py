@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -10,10 +10,10 @@ from pydantic import Field
 
 from simphys.autograd.errors import InputError
 from simphys.files.field_file import read_field
-from simphys.scenefile.section import Key, Problem, Section, Words
+from simphys.scenefile.section import NOTHING, Key, Problem, Section, SideOf, Words
 from simphys.simulator import Array
 
-Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
+Side = Annotated[Literal["x-", "x+", "y-", "y+", "z-", "z+"], SideOf()]
 SIDES: tuple[Side, ...] = ("x-", "x+", "y-", "y+", "z-", "z+")
 """Sides of a grid; one of `dim` dimensions has the first 2 dim."""
 _PLURALS = {"axis": "axes", "body": "bodies"}
@@ -68,17 +68,6 @@ def check_length(key: Key, value: object, count: int, what: str) -> Iterator[Pro
         yield Problem(key, constraint, value, f"It has {len(value)}: give {count}.")
 
 
-def check_rows(key: Key, rows: Iterable[object] | None, count: int, what: str) -> Iterator[Problem]:
-    """Check each row of a list of lists, if there is one, as `check_length` does."""
-    for place, row in enumerate(rows or ()):
-        yield from check_length((*key, place), row, count, what)
-
-
-def check_axes(key: Key, value: object, dim: int) -> Iterator[Problem]:
-    """Check that a list, if there is one, has an element for each axis of the grid."""
-    return check_length(key, value, dim, "axis of the grid")
-
-
 def check_index(key: Key, index: int, what: str, count: int) -> Iterator[Problem]:
     """Check that a thing of this index exists, such as a node or an axis."""
     if index >= count:
@@ -92,28 +81,43 @@ def check_side(key: Key, side: str, dim: int) -> Iterator[Problem]:
         yield Problem(key, f"must be a side of a {dim}-D grid", side, f"Its sides are {', '.join(SIDES[: 2 * dim])}.")
 
 
-def check_sides(key: Key, sides: str | Iterable[str], dim: int) -> Iterator[Problem]:
-    """Check that a grid of `dim` dimensions has the sides that a table names; one kind for all sides names none."""
-    for side in () if isinstance(sides, str) else sides:
-        yield from check_side((*key, side), side, dim)
+def check_given(key: Key, value: object, what: str, *, needed: bool, example: str = "") -> Iterator[Problem]:
+    """Check that a key is given if something needs it, and only then."""
+    if not needed:
+        yield from check_unused(key, value, f"belongs to {what}")
+    elif value is None:
+        remedy = f"Add {key[-1]} = {example}." if example else f"Add {key[-1]}."
+        yield Problem(key, f"is needed by {what}", NOTHING, remedy)
 
 
-def check_one_of(key: Key, section: Section, *names: str) -> Iterator[Problem]:
-    """Check that a section gives exactly one of these keys."""
+def check_unused(key: Key, value: object, constraint: str, remedy: str = "Drop it.") -> Iterator[Problem]:
+    """Report a key that is given, but has no use; an empty list is not given."""
+    if value is not None and value != []:
+        yield Problem(key, constraint, value, remedy)
+
+
+def check_turn(key: Key, value: object, dim: int, in_plane: str, in_space: str) -> Iterator[Problem]:
+    """Check that what describes a rotation, if it is given, is a number in the plane, and a list in space."""
+    if value is not None and isinstance(value, list) != (dim == 3):
+        wanted = in_plane if dim == 2 else in_space
+        yield Problem(key, f"in {dim}-D it is {wanted}", value, f"Give {wanted}.")
+
+
+def check_one_of(key: Key, section: Section, *names: str, optional: bool = False) -> Iterator[Problem]:
+    """Check that a section gives exactly one of these keys; with `optional`, one at most."""
     given = [name for name in names if getattr(section, name) is not None]
-    if len(given) != 1:
+    if len(given) > 1 or not (given or optional):
         constraint = f"needs one of {', '.join(names[:-1])} and {names[-1]}"
         yield Problem(key, constraint, Words(" and ".join(given) or "none"), "Give exactly one.")
 
 
-def check_periodic(key: Key, kinds: Sequence[str], default: str) -> Iterator[Problem]:
-    """Check that opposite sides are periodic together."""
-    for axis in range(len(kinds) // 2):
-        pair = slice(2 * axis, 2 * axis + 2)
-        if kinds[pair].count("periodic") == 1:
-            remedy = f"Make both periodic, or neither; sides not listed are {default}."
-            named = dict(zip(SIDES[pair], kinds[pair], strict=True))
-            yield Problem(key, "opposite sides are periodic together", named, remedy)
+def check_accepted(key: Key, make: Callable[[], Any]) -> Iterator[Problem]:
+    """Find the problem of a key by making what it describes, which refuses it."""
+    try:
+        make()
+    except InputError as error:
+        found = Words(error.found) if isinstance(error.found, str) else error.found
+        yield Problem(key, error.constraint, found, error.remedy)
 
 
 def check_file(
@@ -131,9 +135,7 @@ def check_file(
 
 
 def check_cells(key: Key, cells: Sequence[int], given: object, *, positive: bool = False) -> Iterator[Problem]:
-    """Find the problem of the file of a field, or of the centres of bumps, if it has any, by the key of the field."""
-    for place, bump in enumerate(given if isinstance(given, list) else ()):
-        yield from check_axes((*key, place, "centre"), bump.centre, len(cells))
+    """Find the problem of the file of a field, if it has one, by the key of the field."""
     if isinstance(given, FieldFileSection):
         wanted, picture = "must be above 0" if positive else "", given.file.endswith(".png")
         remedy = "Set `greys` to the values of black and white." if picture else "Correct the file."

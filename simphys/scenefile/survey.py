@@ -9,11 +9,10 @@ import numpy as np
 from pydantic import Field
 
 from simphys.scenefile.control import WaveletSection
-from simphys.scenefile.section import NOTHING, Count, Key, Problem, Section, Words
-from simphys.scenefile.shared import check_axes
+from simphys.scenefile.section import Count, Key, Length, Problem, Section, Words
 from simphys.simulator import Array
 
-Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
+Vector = Annotated[list[float], Field(min_length=1, max_length=3), Length("dim")]
 
 
 class LineSection(Section):
@@ -72,33 +71,30 @@ def check_receivers(receivers: ReceiversSection, bounds: Mapping[str, tuple[floa
             yield from check_place(("receivers", "lines", place, name), position, bounds, "a receiver")
 
 
-def check_control(sources: Sequence[InShot], sections: Mapping[str, Any]) -> Iterator[Problem]:
-    """Check that sources are driven, by as many signals as there are shots, or by one that shots share."""
-    count, control = len(shots(sources)), sections.get("control")
+def check_sources(sources: Sequence[InShot], sections: Mapping[str, Any]) -> Iterator[Problem]:
+    """Check that shots have the same sources, driven by as many signals as there are shots, or by one for all."""
+    groups, control = shots(sources), sections.get("control")
     members = control.members if isinstance(control, WaveletSection) else None
     if sources and "control" in sections and control is None:
         remedy = 'Add a section [control], such as kind = "wavelet", or drop the sources.'
         yield Problem(("sources",), "sources need a control", Words("no [control] section"), remedy)
-    elif members is not None and count not in (1, members):
-        constraint = f"must have {count} rows, one for each shot"
+    elif members is not None and len(groups) not in (1, members):
+        constraint = f"must have {len(groups)} rows, one for each shot"
         remedy = "Give a row for each shot, or one row for all."
         yield Problem(("control", "amplitude"), constraint, Words(f"{members}"), remedy)
+    first, *others = [[getattr(source, "kind", "a source") for source in each] for each in groups]
+    for number, kinds in enumerate(others, 1):
+        if kinds != first:
+            constraint = f"shot {number} must have as many sources as shot 0, of the same kinds in the same order"
+            found = Words(f"{', '.join(kinds) or 'none'}, and {', '.join(first) or 'none'} in shot 0")
+            yield Problem(("sources",), constraint, found, "Number shots from 0, and give all the same sources.")
 
 
 def check_place(
     key: Key, position: list[float], bounds: Mapping[str, tuple[float, float]], what: str
 ) -> Iterator[Problem]:
     """Check that a position is within these bounds [m] of the grid, by the names of its axes."""
-    wrong = list(check_axes(key, position, len(bounds)))
-    yield from wrong
-    for axis, (value, (name, (low, high))) in enumerate(zip(position, bounds.items(), strict=False)):
-        if not wrong and not low <= value <= high * (1 + 1e-12):
+    for axis, (value, (name, (low, high))) in enumerate(zip(position, bounds.items(), strict=True)):
+        if not low <= value <= high * (1 + 1e-12):
             constraint = f"{what} must be inside of the grid, from {low:.6g} to {high:.6g} along {name}"
             yield Problem((*key, axis), constraint, value, "Move it, or give more cells.")
-
-
-def check_layer(kinds: Sequence[str], frequency: float | None) -> Iterator[Problem]:
-    """Check that absorbing layers have a frequency."""
-    if "absorbing" in kinds and frequency is None:
-        remedy = "Add it; usually it is the dominant frequency of the sources."
-        yield Problem(("grid", "layer_frequency"), "absorbing layers need a frequency", NOTHING, remedy)

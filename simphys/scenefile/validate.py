@@ -12,7 +12,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from simphys.scenefile import sought
 from simphys.scenefile.errors import dotted
-from simphys.scenefile.section import NOTHING, Key, Problem
+from simphys.scenefile.section import NOTHING, Key, Problem, key_type
 
 # pydantic's kinds of error in this project's words; each completes 'must be ...'.
 _REQUIRED = {
@@ -80,8 +80,7 @@ def _is_text(value: str) -> bool:
 @cache
 def _adapter(model: type[BaseModel], name: str) -> TypeAdapter[Any]:
     """The validator of a section; to make it takes longer than most sections."""
-    annotation: Any = model.model_fields[name].annotation
-    return TypeAdapter(annotation)
+    return TypeAdapter(key_type(model, name))
 
 
 def did_you_mean(word: str, known: list[str]) -> str:

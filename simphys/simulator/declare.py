@@ -39,6 +39,8 @@ class Declaration:
     place: str
     standard: float | None
     only_if: str
+    least: float | None
+    most: float | None
 
     @property
     def symbol(self) -> str:
@@ -64,6 +66,8 @@ def declare(
     section: str = "",
     standard: float | None = None,
     only_if: str = "",
+    least: float | None = None,
+    most: float | None = None,
     default_factory: Callable[[], Tensor] | None = None,
 ) -> Any:
     """Declare a field of Params or State; its meaning is the text behind it.
@@ -76,13 +80,15 @@ def declare(
         section: that of a scene file with the field's value, "medium"; "table.restitution" where its key has another
             name than the field.
         standard: value in scenes that do not give one; without it they must.
-        only_if: attribute of the model without which the array is empty, of shape [0].
+        only_if: attribute of the model without which the array is empty, of shape [0]; a scene may leave it out.
+        least: smallest value that a scene accepts, beside the sign. Models take others: finite differences need them.
+        most: largest such value.
         default_factory: makes the tensor that it is if Python gives none, such as `make_empty`.
     """
     if shape and not all([_AXIS.fullmatch(axis) for axis in shape.split(", ")]):
         remedy = 'Write axes as "nodes, dim", "2 dim" or "*cells".'
         raise InputError("declare", "a shape names attributes of the model", repr(shape), remedy)
-    about = {"declaration": Declaration(shape, unit, sign, section, standard, only_if)}
+    about = {"declaration": Declaration(shape, unit, sign, section, standard, only_if, least, most)}
     return field(default_factory=MISSING if default_factory is None else default_factory, metadata=about)
 
 

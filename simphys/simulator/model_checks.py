@@ -17,6 +17,9 @@ from simphys.autograd.errors import InputError
 
 from .arrays import Array
 
+MOST_CELLS = 2**31 - 1
+"""Largest number of cells of a grid."""
+
 
 def _quote(value: Any) -> Any:
     """Return a value for a message, in which the text "3" does not look like the number."""
@@ -111,11 +114,14 @@ def require_dimensions(model: Any, field: str, count: int, *allowed: int) -> Non
 def require_grid(model: Any, *dimensions: int) -> None:
     """Make `cells` a tuple of ints, at least 1 each, and `spacing` a float, positive and finite. Errors: InputError.
 
-    Space has one of these numbers of dimensions, or any.
+    Space has one of these numbers of dimensions, or any. Kernels count cells in 32 bits.
     """
     _set(model, "cells", read_counts(_name(model, "cells"), model.cells, least=1))
     require_positive_fields(model, "spacing")
     require_dimensions(model, "cells", len(model.cells), *dimensions)
+    if math.prod(model.cells) > MOST_CELLS:
+        constraint = f"a grid has at most {MOST_CELLS} cells"
+        raise InputError(_name(model, "cells"), constraint, list(model.cells), "Use fewer and larger cells.")
 
 
 def require_sides(model: Any, field: str, kinds: Sequence[str], default: str) -> None:
@@ -129,18 +135,24 @@ def require_sides(model: Any, field: str, kinds: Sequence[str], default: str) ->
     if len(given) != count or not set(given) <= set(kinds):
         constraint = f"must hold {count} of {tuple(kinds)}, one for each side x-, x+, ..."
         raise InputError(name, constraint, list(given), "Name one for each side.")
-    for pair in zip(given[::2], given[1::2], strict=True):
+    for axis, pair in enumerate(zip(given[::2], given[1::2], strict=True)):
         if pair.count("periodic") == 1:
+            found = {f"{'xyz'[axis]}{sign}": kind for sign, kind in zip("-+", pair, strict=True)}
             remedy = "Make both sides periodic, or neither."
-            raise InputError(name, "opposite sides are periodic together", list(pair), remedy)
+            raise InputError(name, "opposite sides are periodic together", found, remedy)
 
 
 def require_layers(model: Any, kinds: Sequence[str]) -> None:
     """Raise InputError for absorbing layers without a width, a speed or a frequency."""
-    found = {"width": model.layer, "speed": model.layer_speed, "frequency": model.layer_frequency}
-    if "absorbing" in kinds and not min(found.values()) > 0:
-        source, constraint = f"{type(model).__name__}, absorbing layers", "width, speed and frequency are positive"
-        raise InputError(source, constraint, found, "Give all three.")
+    wanted = {
+        "layer": "a number of cells",
+        "layer_speed": "the largest speed of the medium",
+        "layer_frequency": "the dominant frequency of the sources",
+    }
+    for name, usual in wanted.items():
+        if "absorbing" in kinds and not getattr(model, name) > 0:
+            constraint = "absorbing layers have a width, a speed and a frequency"
+            raise InputError(_name(model, name), constraint, getattr(model, name), f"Give it, usually {usual}.")
 
 
 def require_box(model: Any) -> None:

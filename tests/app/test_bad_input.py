@@ -87,7 +87,7 @@ def test_a_mistake_in_the_scene_is_told_with_its_line(old: str, new: str, line: 
 @pytest.mark.parametrize(
     ("springs", "rest_length", "message"),
     [
-        ("[[0, 0]]", 1, "geometry.springs.0: a spring must join two different nodes; found [0, 0]. Drop it or change"),
+        ("[[0, 0]]", 1, "geometry.springs.0: its numbers must differ from each other; found [0, 0]. Name another"),
         ("[[0, 2]]", 1, "geometry.springs.0.1: must be the index of one of 2 nodes, counted from 0; found 2. Give an"),
         ("[[0, -1]]", 1, "geometry.springs.0.1: must be at least 0; found -1. "),
         (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from simphys.scenefile.control import PatternSection
-from simphys.simulators.mass_spring.sections import ControllerSection
+from simphys.scenefile.controller import ControllerSection
 
 from .test_guide import DOCS, blocks, outputs
 

@@ -11,7 +11,7 @@ import numpy as np
 from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.numerics import drift, kick
-from simphys.simulators.charges import field, force, integrate
+from simphys.simulators.charges import motion
 from simphys.substep import per_element
 
 from ..simulators.charges.systems import system, weights
@@ -35,7 +35,7 @@ def charge_force(module: Any) -> None:
     model, params, state = system(2, bodies=4)
     constants = params.coupling, params.softening
     inputs = state.position, params.charge, *constants
-    check(partial(module.ChargeForce.apply, model), inputs, partial(force.ChargeForce.apply, model))
+    check(partial(module.ChargeForce.apply, model), inputs, partial(motion.ChargeForce.apply, model))
     own = {"d": "difference", "q_i": "first_charge", "q_j": "second_charge"}
     of_pairs = per_element(module.pair_force, over="pairs", own=own, shared={"k": "coupling", "s": "softening"})
     charges = params.charge, weights((4,)).requires_grad_()
@@ -45,7 +45,7 @@ def charge_force(module: Any) -> None:
 def field_force(module: Any) -> None:
     model, params, _ = system(2, bodies=4)
     inputs = params.charge, weights((2,), seed=2).requires_grad_()
-    check(partial(module.FieldForce.apply, model), inputs, partial(field.FieldForce.apply, model))
+    check(partial(module.FieldForce.apply, model), inputs, partial(motion.FieldForce.apply, model))
 
 
 def kicking(module: Any) -> None:
@@ -53,19 +53,19 @@ def kicking(module: Any) -> None:
     inputs = (state.velocity, weights(state.position.shape).requires_grad_(), params.mass)
     own = {"v": "velocity", "f": "force", "m": "mass"}
     kicked = per_element(module.kick, over="bodies", own=own, constant={"h": "kick"}, results={"velocity": "v"})
-    check(lambda *x: kicked.apply(model, *x, 0.2), inputs, lambda *x: integrate.Kick.apply(model, *x, 0.2))
+    check(lambda *x: kicked.apply(model, *x, 0.2), inputs, lambda *x: motion.Kick.apply(model, *x, 0.2))
 
 
 def drifting(module: Any) -> None:
     model, _, state = system(2, bodies=4)
     own = {"x": "position", "v": "velocity"}
     moved = per_element(module.drift, over="bodies", own=own, constant={"e": "drift"}, results={"position": "x"})
-    check(lambda *x: moved.apply(model, *x, 0.3), state.tensors(), lambda *x: integrate.Drift.apply(model, *x, 0.3))
+    check(lambda *x: moved.apply(model, *x, 0.3), state.tensors(), lambda *x: motion.Drift.apply(model, *x, 0.3))
 
 
 SWEEPS = [
-    Sweep(force, ("pair_force", "adj_pair_force"), charge_force),
-    Sweep(field, ("field_force", "adj_field_force"), field_force),
+    Sweep(motion, ("pair_force", "adj_pair_force"), charge_force),
+    Sweep(motion, ("field_force", "adj_field_force"), field_force),
     Sweep(kick, ("kick", "adj_kick"), kicking),
     Sweep(drift, ("drift", "adj_drift"), drifting),
 ]

@@ -10,8 +10,10 @@ import pytest
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
-from simphys.scenefile import Config, ConfigError, Section, from_dict, scene_of, to_dict
+from simphys.scenefile import Config, ConfigError, Section, Simulator, fill_model, from_dict, scene_of, to_dict
 from simphys.scenefile.section import Count, Positive
+from simphys.scenefile.shared import FieldFileSection
+from simphys.scenefile.sized import file_keys
 from simphys.simulator import Model, Record, declare
 
 
@@ -46,7 +48,7 @@ class Tank(Section):
     """A tank of its own section: cells, and depth [m] up to 3."""
 
     cells: list[Count]
-    depth: Any = 1.0
+    depth: float | FieldFileSection = 1.0
 
 
 @scene_of(Bodies, n="start.position", dim="start.position.0", cells="tank.cells")
@@ -110,7 +112,7 @@ def test_sections_say_what_the_fields_are() -> None:
         ({"material": {"mass": 2.0, "air_drag": -1.0}}, "material.air_drag: must be at least 0; found -1"),
         (
             {"start": {"position": [[1.0, 2.0], [3.0]]}},
-            "start.position.1: must have 2 elements, one for each of start.position.0; found [3.0]",
+            "start.position.1: must have 2 elements, one for each axis of start.position.0; found [3.0]",
         ),
         (
             {"values": {"wrong": {"parameter": "drag", "value": -1.0}}},
@@ -166,4 +168,102 @@ def test_a_config_without_a_model_builds_its_own_fields() -> None:
 
 
 def test_files_of_cells_are_read_beside_the_scene() -> None:
-    assert ("tank", "depth", "file") in BodiesConfig.FILES
+    assert ("tank", "depth", "file") in file_keys(BodiesConfig)
+
+
+@dataclass(frozen=True)
+class RoomParams(Record):
+    gain: Tensor = declare("*cells", "1", section="walls", standard=1.0, least=0, most=1)
+    """Gain."""
+    bias: Tensor = declare("2", "1", section="walls", only_if="biased")
+    """Bias."""
+
+
+@dataclass(frozen=True)
+class RoomState(Record):
+    level: Tensor = declare("*cells", "1", section="start", standard=0.0)
+    """Level."""
+
+
+@dataclass(frozen=True)
+class Room(Model):
+    cells: tuple[int, ...]
+    spacing: float
+    dt: float
+    order: int
+    ends: str
+    biased: bool = False
+    title: str = "a room"
+    Params, State = RoomParams, RoomState
+
+    def __post_init__(self) -> None:
+        if self.order > 2:
+            raise InputError("Room.order", "at most 2", self.order, "Take 2.")
+        if self.ends == "open":
+            raise InputError("Room.ends", "closed", self.ends, "Close them.")
+        if self.spacing > 5:
+            raise InputError("too wide a room", "at most 5", self.spacing, "Take 5.")
+
+
+class RoomSimulator(Simulator):
+    order: Count | None = None
+
+
+class RoomGrid(Section):
+    cells: list[Count]
+    spacing: Positive = 1.0
+    kind: str = "closed"
+    title: str = "a grid"
+
+
+@scene_of(Room, cells="grid.cells")
+class RoomConfig(Config):
+    KEYS = {"ends": ("grid", "kind")}
+    simulator: RoomSimulator
+    grid: RoomGrid
+
+    def build_model(self) -> Room:
+        return fill_model(self, Room, ends=self.grid.kind, order=self.simulator.order or 1)
+
+
+def room(**changed: Any) -> Any:
+    simulator = {"name": f"{__name__}:RoomConfig", **changed.pop("simulator", {})}
+    return from_dict({"simulator": simulator, "time": {"dt": 0.1, "steps": 2}, "grid": {"cells": [2, 3]}, **changed})
+
+
+def test_models_are_made_of_sizes_and_keys() -> None:
+    assert room(simulator={"order": 2}).build_model() == Room((2, 3), 1.0, 0.1, 2, "closed", title="a grid")
+    found = room(walls={"bias": [1.0, 2.0]}).fields
+    assert found.params["bias"].tolist() == [1.0, 2.0] and found.state["level"].shape == (2, 3)
+    assert room().fields.params["bias"].shape == (0,)
+    assert room().SIZES == ((("grid", "cells"), 16),)
+
+
+def test_models_need_all_their_fields() -> None:
+    config = room()
+    with pytest.raises(
+        InputError, match=r"RoomConfig\.build_model: all fields of Room are given; found no order, ends\."
+    ):
+        fill_model(config, Room)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"simulator": {"order": 3}}, "scene: simulator.order: at most 2; found 3. Take 2."),
+        ({"grid": {"cells": [2, 3], "kind": "open"}}, "scene: grid.kind: closed; found open. Close them."),
+        ({"grid": {"cells": [2, 3], "spacing": 6.0}}, "too wide a room: at most 5; found 6.0. Take 5."),
+        ({"walls": {"gain": 1.5}}, "scene: walls.gain: must be at most 1; found 1.5."),
+        ({"walls": {"gain": -0.5}}, "scene: walls.gain: must be at least 0; found -0.5."),
+        ({"walls": {"bias": [1.0]}}, "scene: walls.bias: must be a list of 2 or more elements"),
+    ],
+)
+def test_what_a_model_refuses_is_told_at_the_key_of_its_field(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        room(**changed)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_config_without_a_model_builds_its_own() -> None:
+    with pytest.raises(InputError, match=r"no build_model\. Define build_model, or decorate the class by @scene_of"):
+        Config.model_construct().build_model()

@@ -188,8 +188,16 @@ def test_indices_may_be_a_list_or_empty() -> None:
         (Smoke, {"grid": "square"}, r"Smoke.grid: must be one of \('staggered', 'collocated'\); found square"),
         (Heat, {"sides": ("fixed",) * 3}, r"Heat.sides: must hold 4 of .*, one for each side x-, x\+"),
         (Wave, {"boundaries": ("periodic", "zero") * 2}, "Wave.boundaries: opposite sides are periodic together"),
-        (Wave, {"boundaries": ("absorbing",) * 4, "layer": 2}, "Wave, absorbing layers: width, speed and frequency"),
-        (Elastic, {"sides": ("absorbing",) * 4, "layer": 1}, "Elastic, absorbing layers: width, speed and frequency"),
+        (
+            Wave,
+            {"boundaries": ("absorbing",) * 4, "layer": 2},
+            "Wave.layer_speed: absorbing layers have a width, a speed",
+        ),
+        (
+            Elastic,
+            {"sides": ("absorbing",) * 4, "layer": 1},
+            "Elastic.layer_speed: absorbing layers have a width, a speed",
+        ),
     ],
 )
 def test_dimensions_choices_sides_and_layers_are_checked(

@@ -22,17 +22,17 @@ class Params(Record):
 
     radius: Tensor = declare("balls", "m", sign="positive", section="material")
     """Radius of each ball."""
-    mass: Tensor = declare("balls", "kg", sign="positive", section="material")
+    mass: Tensor = declare("balls", "kg", sign="positive", section="material", standard=1.0)
     """Mass of each ball."""
-    restitution: Tensor = declare("", "1", section="material")
+    restitution: Tensor = declare("", "1", section="material", standard=1.0, least=0, most=1)
     """Coefficient of restitution between two balls: normal speed after impact over that before, 0 to 1."""
-    cushion_restitution: Tensor = declare("", "1", section="table.restitution")
-    """Coefficient of restitution between a ball and a cushion."""
-    deceleration: Tensor = declare("", "m/s^2", section="table")
-    """Deceleration of a rolling ball by the cloth, friction coefficient times gravity; not negative."""
-    lower: Tensor = declare("2", "m", only_if="cushions")
-    """Coordinates of the left and the lower cushion."""
-    upper: Tensor = declare("2", "m", only_if="cushions")
+    cushion_restitution: Tensor = declare("", "1", section="table.restitution", standard=1.0, least=0, most=1)
+    """Coefficient of restitution between a ball and a cushion, 0 to 1."""
+    deceleration: Tensor = declare("", "m/s^2", section="table", standard=0.0, least=0)
+    """Deceleration of a rolling ball by the cloth until it rests, friction coefficient times gravity; not negative."""
+    lower: Tensor = declare("2", "m", section="table", only_if="cushions")
+    """Coordinates of the left and the lower cushion; without cushions the table is open."""
+    upper: Tensor = declare("2", "m", section="table", only_if="cushions")
     """Coordinates of the right and the upper cushion."""
 
 

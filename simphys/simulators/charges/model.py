@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from simphys.autograd import Tensor
+from simphys.autograd import Tensor, ops
 from simphys.autograd.errors import InputError
 from simphys.numerics.splitting import Stage, require_integrator, split_step
 from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape, declare
+from simphys.simulator.markers import Energetic, NodeMarkers, Whole
 from simphys.simulator.model_checks import require_counts, require_dimensions
-
-from .markers import ChargeMarkers
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,25 @@ class State(Record):
     """Position of each body."""
     velocity: Tensor = declare("bodies, dim", "m/s", section="state", standard=0.0)
     """Velocity of each body."""
+
+
+class ChargeMarkers(Energetic, NodeMarkers):
+    """Bodies, and their energies: sum m v^2 / 2, and that of all pairs at a distance r, k q_i q_j / (r^2 + s^2)^(1/2).
+
+    An external field is no part of it: it may change with time.
+    """
+
+    def kinetic_energy(self, params: Any, state: Whole) -> Tensor:
+        v = state["velocity"]
+        found: Tensor = 0.5 * ops.sum(params.mass * ops.sum(v * v, axis=2), axis=1)
+        return found
+
+    def potential_energy(self, params: Any, state: Whole) -> Tensor:
+        i, j = np.triu_indices(self.nodes, 1)
+        d = state["position"][:, i] - state["position"][:, j]
+        distance = ops.sqrt(ops.sum(d * d, axis=2) + params.softening * params.softening)
+        found: Tensor = params.coupling * ops.sum(params.charge[i] * params.charge[j] / distance, axis=1)
+        return found
 
 
 @dataclass(frozen=True)

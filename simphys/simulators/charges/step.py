@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from simphys.autograd import Tensor
 
-from .field import FieldForce
-from .force import ChargeForce
-from .integrate import Drift, Kick
 from .model import Charges, Params, State
+from .motion import ChargeForce, Drift, FieldForce, Kick
 
 
 def step(model: Charges, params: Params, state: State, field: Tensor | None = None) -> State:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from simphys.numerics.staggered import least_count
 from simphys.scenefile.control import WaveletSection
-from simphys.scenefile.model_sections import fill_record, scene_of
-from simphys.scenefile.section import EACH, Count, Fields, Index, Positive, Problem, Section, Simulator, Words
+from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
+from simphys.scenefile.section import EACH, Count, Fields, Index, Length, Positive, Problem, Section, Simulator, Words
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import Side, check_axes, check_length
 from simphys.scenefile.sizes import SQUARE
 from simphys.scenefile.survey import (
     LineSection,
     ReceiversSection,
     Vector,
-    check_control,
-    check_layer,
     check_place,
     check_receivers,
+    check_sources,
     group_rows,
     receiver_position,
-    shots,
 )
 
 from . import stability
@@ -50,7 +46,7 @@ class GridSection(Section):
 
     cells: Annotated[list[Count], Field(min_length=2, max_length=3)]
     spacing: Positive
-    sides: dict[Side, Literal["free", "wall", "absorbing"]] = {}
+    sides: dict[Literal["x-", "x+", "y-", "y+", "z-", "z+"], Literal["free", "wall", "absorbing"]] = {}
     layer: Count = 10
     layer_frequency: Positive | None = None
     layer_speed: Positive | None = None
@@ -78,7 +74,7 @@ class SourceSection(Section):
 
     position: Vector
     force: Vector | None = None
-    moment: Annotated[list[float], Field(min_length=3, max_length=6)] | None = None
+    moment: Annotated[list[float], Field(min_length=3, max_length=6), Length("moments")] | None = None
     shot: Index = 0
 
 
@@ -99,7 +95,6 @@ class ElasticConfig(Config):
     """A scene of elastic waves."""
 
     SIZES = (
-        (("grid", "cells"), 50),
         (("grid", "cells", EACH, SQUARE), 24),
         (("receivers", "lines", EACH, "count"), 100),
         (("fibre", EACH, "count"), 100),
@@ -112,21 +107,36 @@ class ElasticConfig(Config):
     fibre: list[FibreSection] = []
 
     @classmethod
+    def find_sizes(cls, sections: Mapping[str, Any]) -> dict[str, int]:
+        grid = sections.get("grid")
+        return {} if grid is None else {"moments": len(grid.cells) * (len(grid.cells) + 1) // 2}
+
+    @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        names = ("simulator", "grid", "sources", "receivers", "fibre")
-        simulator, grid, sources, receivers, fibre = map(sections.get, names)
-        if sources is not None:
-            yield from check_control(sources, sections)
-            yield from _check_sources(sources)
-        if grid is None:
-            return
-        yield from _check_grid(grid, simulator)
-        for number, source in enumerate(sources or ()):
-            yield from check_place(("sources", number, "position"), source.position, grid.bounds, "a source")
-            yield from _check_components(number, source, len(grid.cells))
-        for number, line in enumerate(fibre or ()):
-            yield from _check_fibre(number, line, grid)
-        yield from check_receivers(receivers or ReceiversSection(), grid.bounds)
+        sources = sections.get("sources", [])
+        yield from check_sources(sources, sections)
+        for number, source in enumerate(sources):
+            if source.force is None and source.moment is None:
+                remedy = "Add force = [x, z] or moment = [xx, zz, xz]; in space [x, y, z] or [xx, yy, zz, xy, xz, yz]."
+                yield Problem(("sources", number), "a source has a force or a moment", Words("neither"), remedy)
+        if (grid := sections.get("grid")) is not None:
+            for side in [side for side in grid.sides if side not in name_sides(grid.cells)]:
+                remedy = "Leave it out, or give cells along x, y and z."
+                yield Problem(("grid", "sides", side), "a section x, z has no sides across y", grid.sides[side], remedy)
+        for number, line in enumerate(sections.get("fibre", [])):
+            if line.start == line.end:
+                constraint, remedy = "a fibre goes from its start to another place", "One channel lies at the start."
+                yield Problem(("fibre", number, "end"), constraint, line.end, f"Give another end. {remedy}")
+
+    def find_problems_with(self, model: Elastic) -> Iterator[Problem]:
+        bounds = self.grid.bounds
+        for number, source in enumerate(self.sources):
+            yield from check_place(("sources", number, "position"), source.position, bounds, "a source")
+        yield from check_receivers(self.receivers, bounds)
+        for number, line in enumerate(self.fibre):
+            for name, position, sign in (("start", line.start, -0.5), ("end", line.end, 0.5)):
+                last = (np.array(position) + sign * np.array(line.vector)).tolist()
+                yield from check_place(("fibre", number, name), last, bounds, "the gauge of a channel")
 
     def build_fields(self) -> Fields:
         """Build every field; what differs between shots has a batch axis."""
@@ -152,13 +162,10 @@ class ElasticConfig(Config):
     def build_model(self) -> Elastic:
         grid, absorbing = self.grid, "absorbing" in self.grid.kinds
         speed = grid.layer_speed or float(fill_record(self, Params)["vp"].max())
-        return Elastic(
-            cells=tuple(grid.cells),
-            spacing=grid.spacing,
-            dt=self.time.dt,
-            order=self.simulator.order,
+        return fill_model(
+            self,
+            Elastic,
             sides=grid.kinds,
-            layer=grid.layer,
             layer_speed=speed if absorbing else 0.0,
             layer_frequency=(grid.layer_frequency or 0.0) if absorbing else 0.0,
             sources=len([source for source in self.sources if source.shot == 0]),
@@ -172,58 +179,3 @@ class ElasticConfig(Config):
         super().require_stable(model, params, state)
         if isinstance(self.control, WaveletSection):
             stability.require_resolved(model, params, self.control.frequency)
-
-
-def _check_grid(grid: GridSection, simulator: ElasticSimulator | None) -> Iterator[Problem]:
-    kinds = grid.kinds
-    for side, kind in grid.sides.items():
-        key = ("grid", "sides", side)
-        if kind == "free" and side != "z-":
-            yield Problem(key, "only the top, z-, can be free", "free", 'Let it be "wall" or "absorbing".')
-        if side not in name_sides(grid.cells):
-            remedy = "Leave it out, or give cells along x, y and z."
-            yield Problem(key, "a section x, z has no sides across y", kind, remedy)
-    yield from check_layer(kinds, grid.layer_frequency)
-    for axis, count in enumerate(grid.cells):
-        layers = kinds[2 * axis : 2 * axis + 2].count("absorbing") * grid.layer
-        ends = least_count(simulator.order) if simulator is not None else 0
-        if count < max(layers, ends):
-            why = f"its layers take {layers} cells" if layers >= ends else f"its ends take {ends} cells in this order"
-            constraint = f"must be at least {max(layers, ends)}, as {why}"
-            yield Problem(("grid", "cells", axis), constraint, count, "Give more cells.")
-
-
-def _check_sources(sources: Sequence[SourceSection]) -> Iterator[Problem]:
-    for number, source in enumerate(sources):
-        if source.force is None and source.moment is None:
-            remedy = "Add force = [x, z] or moment = [xx, zz, xz]; in space [x, y, z] or [xx, yy, zz, xy, xz, yz]."
-            yield Problem(("sources", number), "a source has a force or a moment", Words("neither"), remedy)
-    first, *others = [len(each) for each in shots(sources)]
-    for number, count in enumerate(others, 1):
-        if count != first:
-            constraint = f"shot {number} must have as many sources as shot 0, which has {first}"
-            yield Problem(("sources",), constraint, count, "Number shots from 0, and give all as many sources.")
-
-
-def _check_components(number: int, source: SourceSection, dim: int) -> Iterator[Problem]:
-    """Check that a source has the components of a section, or of space."""
-    yield from check_axes(("sources", number, "force"), source.force, dim)
-    count = dim * (dim + 1) // 2
-    names = "xx, zz, xz" if dim == 2 else "xx, yy, zz, xy, xz, yz"
-    yield from check_length(("sources", number, "moment"), source.moment, count, f"of the moment rates {names}")
-
-
-def _check_fibre(number: int, line: FibreSection, grid: GridSection) -> Iterator[Problem]:
-    """Check that a fibre has a direction, and that the gauges of its channels are within the grid."""
-    places = {"start": line.start, "end": line.end}
-    for name, position in places.items():
-        yield from check_axes(("fibre", number, name), position, len(grid.cells))
-    if not len(line.start) == len(line.end) == len(grid.cells):
-        return
-    if line.start == line.end:
-        remedy = "Give another end; one channel lies at the start."
-        yield Problem(("fibre", number, "end"), "a fibre goes from its start to another place", line.end, remedy)
-        return
-    for name, sign in (("start", -0.5), ("end", 0.5)):
-        last = (np.array(places[name]) + sign * np.array(line.vector)).tolist()
-        yield from check_place(("fibre", number, name), last, grid.bounds, "the gauge of a channel")

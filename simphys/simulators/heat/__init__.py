@@ -3,9 +3,8 @@
 from simphys.rollout.engine import engine_of
 
 from .model import Heat, Params, State
-from .stability import advice, step_limits
 from .step import step
 
 __all__ = ["Heat", "Params", "State", "step"]
 
-Heat.bind(step=step, engine=engine_of(step), advice=advice, step_limits=step_limits)
+Heat.bind(step=step, engine=engine_of(step))

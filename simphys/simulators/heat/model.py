@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from simphys.autograd import Tensor
-from simphys.simulator import Model, Record, Shape, declare
+from simphys.numerics.coupled_cells import couple_cells
+from simphys.simulator import Arrays, Model, Record, Shape, StepLimit, declare
 from simphys.simulator.model_checks import require_choices, require_grid, require_sides
 from simphys.simulator.space import OnGrid
 
@@ -75,3 +78,19 @@ class Heat(OnGrid, Model):
 
     def control_shape(self) -> Shape | None:
         return (2 * self.dim,) if self.open_sides else None
+
+    def step_limits(self, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
+        """Limit explicit steps to 2 / L, for the largest eigenvalue L of C^-1 K by Gershgorin's theorem."""
+        if self.theta > 0:
+            return ()
+        k, capacity = params["conductivity"], params["heat_capacity"]
+        diagonal, coupling = couple_cells(k, self.spacing, self.open_sides)
+        others = [g + np.roll(g, 1, axis) for axis, g in enumerate(coupling)]
+        rate = (diagonal + np.sum(others, axis=0)) / capacity
+        cell = tuple(map(int, np.unravel_index(np.argmax(rate), rate.shape)))
+        cause = f"conductivity {k[cell]:.4g} and heat capacity {capacity[cell]:.4g} of cell {list(cell)}"
+        limit = float(2 / rate[cell]) if rate[cell] > 0 else np.inf
+        return (StepLimit(limit, cause, 'take larger cells, or simulator.scheme = "implicit"'),)
+
+    def advice(self, params: Arrays, state: Arrays) -> str:
+        return "Look for sources or sides with values far too large."

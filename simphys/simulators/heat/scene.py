@@ -1,17 +1,16 @@
-"""A scene of heat conduction: the sections of its file, the arrays and the model made of them, and their checks."""
+"""A scene of heat conduction: the sections of its file, and the arrays and the model made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.model_sections import fill_record, scene_of
-from simphys.scenefile.section import Count, Fields, Positive, Problem, Section, Simulator
+from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
+from simphys.scenefile.section import Count, Fields, Positive, Section, Simulator
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import SIDES, Side, check_sides
+from simphys.scenefile.shared import SIDES, Side
 
 from .model import Heat, Params, State
 
@@ -39,15 +38,8 @@ class GridSection(Section):
 class HeatConfig(Config):
     """A scene of heat conduction."""
 
-    SIZES = ((("grid", "cells"), 50),)
-
     simulator: HeatSimulator
     grid: GridSection
-
-    @classmethod
-    def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        if (grid := sections.get("grid")) is not None:
-            yield from check_sides(("grid", "sides"), grid.sides, len(grid.cells))
 
     def build_fields(self) -> Fields:
         kinds, sides = SIDES[: 2 * len(self.grid.cells)], self.grid.sides
@@ -56,6 +48,5 @@ class HeatConfig(Config):
         return Fields(params=params, state=fill_record(self, State), channels=len(kinds) if sides else None)
 
     def build_model(self) -> Heat:
-        cells = tuple(self.grid.cells)
-        sides = tuple(["fixed" if side in self.grid.sides else "insulated" for side in SIDES[: 2 * len(cells)]])
-        return Heat(cells, self.grid.spacing, self.time.dt, self.simulator.scheme, sides)
+        kinds = ["fixed" if side in self.grid.sides else "insulated" for side in SIDES[: 2 * len(self.grid.cells)]]
+        return fill_model(self, Heat, sides=tuple(kinds))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from simphys.autograd import Tensor
 
-from .conduction import Conduction, SideConduction, Warm
-from .implicit import Couple, Relax
+from .conduction import Conduction, Couple, Relax, SideConduction, Warm
 from .model import Heat, Params, State
 
 
@@ -18,5 +17,4 @@ def step(model: Heat, params: Params, state: State, control: Tensor | None = Non
     if model.theta == 0:
         return State(Warm.apply(model, state.temperature, heating, params.source, params.heat_capacity, model.dt))
     matrix = Couple.apply(model, params.conductivity, params.heat_capacity)
-    temperature, _ = Relax.apply(model, state.temperature, heating + params.source, *matrix)
-    return State(temperature)
+    return State(state.temperature + Relax.apply(model, heating + params.source, *matrix))

@@ -7,13 +7,27 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.section import Body, Count, Index, Indices, NonNegative, Positive, Section, Simulator
-from simphys.scenefile.shared import place_lattice
+from simphys.scenefile.section import (
+    Body,
+    Count,
+    Distinct,
+    Index,
+    IndexOf,
+    Indices,
+    Length,
+    NonNegative,
+    Positive,
+    Section,
+    Simulator,
+)
+from simphys.scenefile.shared import Side, place_lattice
 from simphys.simulator import Array
 
 from .lattice import lattice_springs
 
-Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
+Vector = Annotated[list[float], Field(min_length=1, max_length=3), Length("dim")]
+Node = Annotated[Body, IndexOf("nodes")]
+ForNodes, ForSprings = Length("nodes"), Length("springs")
 
 
 class MassSpringSimulator(Simulator):
@@ -41,7 +55,7 @@ class LatticeSection(Section):
 class AnchorSection(Section):
     """A spring of rest length 0 from a node to a fixed point [m]: stiffness [N/m], damping [N s/m]."""
 
-    node: Body
+    node: Node
     point: Vector
     stiffness: NonNegative
     damping: NonNegative = 0.0
@@ -65,12 +79,20 @@ class GeometrySection(Section):
 
     position: Annotated[list[Vector], Field(min_length=1)] | None = None
     lattice: LatticeSection | None = None
-    names: dict[str, Index] = {}
-    springs: list[Annotated[list[Body], Field(min_length=2, max_length=2)]] | None = None
-    pinned: list[Body] = []
-    pinned_faces: list[Literal["x-", "x+", "y-", "y+", "z-", "z+"]] = []
+    names: dict[str, Annotated[Index, IndexOf("nodes")]] = {}
+    springs: list[Annotated[list[Node], Field(min_length=2, max_length=2), Distinct()]] | None = None
+    pinned: list[Node] = []
+    pinned_faces: list[Side] = []
     anchors: list[AnchorSection] = []
     actuators: list[ActuatorSection] = []
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Numbers of nodes, springs and axes; none unless positions are given in one way."""
+        if (self.lattice is None) == (self.position is None):
+            return {}
+        nodes, dim = self.place_nodes().shape if self.position is None else (len(self.position), len(self.position[0]))
+        return {"nodes": nodes, "springs": len(self.list_springs()), "dim": dim}
 
     def place_nodes(self) -> Array:
         """Compute the start positions [n, dim] of the scene's own nodes."""
@@ -93,13 +115,13 @@ class MaterialSection(Section):
     of control; mass [kg]; drag of nodes [1/s]; air_drag of nodes [kg/m], force per squared speed.
     """
 
-    stiffness: NonNegative | list[NonNegative] | None = None
-    damping: NonNegative | list[NonNegative] = 0.0
-    rest_length: NonNegative | list[NonNegative] | None = None
-    amplitude: NonNegative | list[NonNegative] | None = None
-    mass: Positive | list[Positive] = 1.0
-    drag: NonNegative | list[NonNegative] = 0.0
-    air_drag: NonNegative | list[NonNegative] | None = None
+    stiffness: NonNegative | Annotated[list[NonNegative], ForSprings] | None = None
+    damping: NonNegative | Annotated[list[NonNegative], ForSprings] = 0.0
+    rest_length: NonNegative | Annotated[list[NonNegative], ForSprings] | None = None
+    amplitude: NonNegative | Annotated[list[NonNegative], ForSprings] | None = None
+    mass: Positive | Annotated[list[Positive], ForNodes] = 1.0
+    drag: NonNegative | Annotated[list[NonNegative], ForNodes] = 0.0
+    air_drag: NonNegative | Annotated[list[NonNegative], ForNodes] | None = None
 
 
 class GroundSection(Section):
@@ -117,21 +139,7 @@ class EnvironmentSection(Section):
     ground: GroundSection | None = None
 
 
-class ControllerSection(Section):
-    """A network that drives the actuators. Its inputs are the control, which is then a pattern, and the sensed state.
-
-    hidden: number of hidden units. goal [m]: a point, which enters relative to the centre of the nodes. scale
-    [1/m or s/m]: factor on positions and velocities before they enter. seed: random seed of the initial
-    weights; unknowns call the weights hidden_weight, hidden_bias, output_weight and output_bias.
-    """
-
-    hidden: Count = 32
-    goal: Vector
-    scale: Positive = 0.05
-    seed: Index = 0
-
-
 class StateSection(Section):
     """Start velocity [m/s] of each node; at rest by default."""
 
-    velocity: list[Vector] | None = None
+    velocity: Annotated[list[Vector], ForNodes] | None = None

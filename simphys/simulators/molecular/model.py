@@ -140,6 +140,10 @@ class Molecular(InBox, Model):
         if not 0 < self.switch_on < self.cutoff:
             constraint = f"between 0 and the cut-off, {self.cutoff:g}"
             raise InputError("Molecular.switch_on", constraint, f"{self.switch_on:g}", "Take 0.9 of the cut-off.")
+        if min(self.box) < 2 * self.cutoff:
+            least = f"{2 * self.cutoff:g}; its least is {min(self.box):.4g}"
+            remedy = f"Take a cut-off of {0.499 * min(self.box):.3g}, or a larger box."
+            raise InputError("Molecular.cutoff", f"a box at least two cut-offs long, {least}", self.cutoff, remedy)
 
     @property
     def morse(self) -> float:

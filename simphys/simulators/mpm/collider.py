@@ -8,6 +8,13 @@ from simphys.autograd.errors import InputError
 
 SHAPES = {"sphere": 1, "box": 0, "capsule": 2, "plane": 0}
 """Number of sizes of each shape; a box has one for each axis instead."""
+MEANINGS = {
+    "sphere": "its radius",
+    "box": "half of each edge",
+    "capsule": "half of the distance between its centres, and the radius",
+    "plane": "none",
+}
+"""Meaning of these sizes."""
 
 CONTACTS = ("sticking", "slip", "separating", "friction")
 """Contact conditions between material and a wall or a collider, see contact.py."""
@@ -36,5 +43,5 @@ class Collider:
             raise InputError("Collider.contact", f"must be one of {CONTACTS}", self.contact, "Choose one of these.")
         count = dim if self.shape == "box" else SHAPES[self.shape]
         if len(self.size) != count or not all(size > 0 for size in self.size):
-            who, constraint = f"Collider.size of a {self.shape}", f"must hold {count} positive lengths"
-            raise InputError(who, constraint, self.size, "Give these.")
+            constraint = f"a {self.shape} has {count} positive size{'' if count == 1 else 's'}"
+            raise InputError("Collider.size", constraint, list(self.size), f"Give {MEANINGS[self.shape]}.")

@@ -7,13 +7,14 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.section import Count, Index, NonNegative, Positive, Section, Simulator
+from simphys.scenefile.section import Count, Index, Length, NonNegative, NotZero, Positive, Section, Simulator
 from simphys.scenefile.shared import Side, place_lattice
 from simphys.simulator import Array
 
+from .collider import Collider
 from .seeding import fill_ball, fill_box
 
-Vector = Annotated[list[float], Field(min_length=2, max_length=3)]
+Vector = Annotated[list[float], Field(min_length=2, max_length=3), Length("dim")]
 Contact = Literal["sticking", "slip", "separating", "friction"]
 
 DEFAULTS = {"hardening": 10.0, "critical_compression": 2.5e-2, "critical_stretch": 7.5e-3}
@@ -66,7 +67,7 @@ class BodySection(Section):
     centre: Vector | None = None
     radius: Positive | None = None
     origin: Vector | None = None
-    counts: Annotated[list[Count], Field(min_length=2, max_length=3)] | None = None
+    counts: Annotated[list[Count], Field(min_length=2, max_length=3), Length("dim")] | None = None
     per_cell: Count | None = None
     particle_spacing: Positive | None = None
     law: str = "fixed_corotated"
@@ -83,7 +84,7 @@ class BodySection(Section):
     critical_stretch: Positive | None = None
     velocity: Vector | None = None
     actuator: Index | None = None
-    fibre: Vector | None = None
+    fibre: Annotated[Vector, NotZero()] | None = None
     name: Annotated[str, Field(min_length=1)] | None = None
 
     def parameter(self, name: str) -> float | None:
@@ -124,9 +125,13 @@ class ColliderSection(Section):
     size: list[Positive] = []
     contact: Contact = "separating"
     friction: NonNegative = 0.0
-    rotation: float | Annotated[list[float], Field(min_length=4, max_length=4)] | None = None
+    rotation: float | Annotated[list[float], Field(min_length=4, max_length=4), NotZero()] | None = None
     velocity: Vector | None = None
     spin: float | Annotated[list[float], Field(min_length=3, max_length=3)] | None = None
+
+    def make(self) -> Collider:
+        """Make the collider of the model."""
+        return Collider(self.shape, tuple(self.size), self.contact)
 
     @property
     def start(self) -> Array:

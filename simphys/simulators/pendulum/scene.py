@@ -9,9 +9,19 @@ import numpy as np
 from pydantic import Field
 
 from simphys.scenefile.demands import demands_of
-from simphys.scenefile.section import NOTHING, Fields, Key, NonNegative, Positive, Problem, Section, Simulator
+from simphys.scenefile.section import (
+    NOTHING,
+    Fields,
+    Length,
+    NonNegative,
+    NotZero,
+    Positive,
+    Problem,
+    Section,
+    Simulator,
+)
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import check_length
+from simphys.scenefile.shared import check_unused
 
 from .chain import Chain
 from .chain.markers import ChainMarkers
@@ -21,6 +31,7 @@ from .spherical.sphere import ProjectToSphere
 
 Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
 Lengths = Annotated[list[Positive], Field(min_length=1)]
+OfLinks = Length("links")
 
 
 class PendulumSimulator(Simulator):
@@ -58,13 +69,13 @@ class MaterialSection(Section):
     These three take time only where one of them is given or unknown, or has a value.
     """
 
-    mass: Positive | list[Positive] = 1.0
-    damping: NonNegative | list[NonNegative] = 0.0
-    centre: float | list[float] | None = None
-    inertia: NonNegative | list[NonNegative] | None = None
-    dry_friction: NonNegative | list[NonNegative] | None = None
-    transition_rate: Positive | list[Positive] | None = None
-    drag: NonNegative | list[NonNegative] | None = None
+    mass: Positive | Annotated[list[Positive], OfLinks] = 1.0
+    damping: NonNegative | Annotated[list[NonNegative], OfLinks] = 0.0
+    centre: float | Annotated[list[float], OfLinks] | None = None
+    inertia: NonNegative | Annotated[list[NonNegative], OfLinks] | None = None
+    dry_friction: NonNegative | Annotated[list[NonNegative], OfLinks] | None = None
+    transition_rate: Positive | Annotated[list[Positive], OfLinks] | None = None
+    drag: NonNegative | Annotated[list[NonNegative], OfLinks] | None = None
 
 
 class EnvironmentSection(Section):
@@ -86,9 +97,9 @@ class StateSection(Section):
     length; and rate [rad/s], the vector of angular velocity, perpendicular to the direction and 0 by default.
     """
 
-    angle: list[float] | None = None
-    direction: Vector | None = None
-    rate: list[float] | None = None
+    angle: Annotated[list[float], OfLinks] | None = None
+    direction: Annotated[Vector, NotZero()] | None = None
+    rate: Annotated[list[float], Length("rates")] | None = None
 
 
 FRICTION = {"dry_friction": 0.0, "transition_rate": 0.1, "drag": 0.0}
@@ -97,8 +108,12 @@ FRICTION = {"dry_friction": 0.0, "transition_rate": 0.1, "drag": 0.0}
 OF_LINKS = {"mass": 1.0, "damping": 0.0, "centre": 1.0, "inertia": 0.0}
 """Likewise, of any chain."""
 
-OF_CHAINS = ("centre", "inertia", *FRICTION)
-"""Properties that a spherical pendulum lacks."""
+OF_CHAINS = (
+    *[("material", name) for name in ("centre", "inertia", *FRICTION)],
+    ("environment", "tilt"),
+    ("state", "angle"),
+)
+"""Keys that a spherical pendulum lacks."""
 
 PERPENDICULAR = 1e-9
 """Largest relative component of the initial rate along the link."""
@@ -131,11 +146,29 @@ class PendulumConfig(Config):
         return self.simulator.drive == "pivot"
 
     @classmethod
+    def find_sizes(cls, sections: Mapping[str, Any]) -> dict[str, int]:
+        if "simulator" not in sections or "geometry" not in sections:
+            return {}
+        links = int(np.size(sections["geometry"].length))
+        return {"rates": 3} if sections["simulator"].kind == "spherical" else {"links": links, "rates": links}
+
+    @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        if (simulator := sections.get("simulator")) is not None:
-            if simulator.drive == "pivot":
-                yield from _check_pivot(simulator, sections)
-            yield from (_check_spherical if simulator.kind == "spherical" else _check_chain)(sections)
+        simulator, material, state = map(sections.get, ("simulator", "material", "state"))
+        if simulator is None:
+            return
+        yield from _check_kind(simulator.kind == "chain", sections)
+        if simulator.drive == "pivot":
+            key = ("simulator", "drive")
+            if simulator.kind == "spherical":
+                yield Problem(key, "belongs to a chain", simulator.drive, "Give a chain, or drop drive.")
+            if "control" in sections and sections["control"] is None:
+                remedy = "Add [control] with two channels, or drop drive."
+                yield Problem(key, "a pivot moves as a control says", NOTHING, remedy)
+        if simulator.kind == "chain" and material is not None:
+            yield from _find_massless(material)
+        if simulator.kind == "spherical" and state is not None:
+            yield from _check_direction(state)
 
     def build_fields(self) -> Fields:
         return self._build_spherical() if self.simulator.kind == "spherical" else self._build_chain()
@@ -177,70 +210,39 @@ class PendulumConfig(Config):
         return state.replace(direction=direction, rate=rate)
 
 
-def _check_pivot(simulator: PendulumSimulator, sections: Mapping[str, Any]) -> Iterator[Problem]:
-    """Check that a pivot that moves is that of a chain."""
-    key: Key = ("simulator", "drive")
-    if simulator.kind == "spherical":
-        yield Problem(key, "belongs to a chain", simulator.drive, "Give a chain, or drop drive.")
-    if "control" in sections and sections["control"] is None:
-        constraint, remedy = "a pivot moves as a control says", "Add [control] with two channels, or drop drive."
-        yield Problem(key, constraint, NOTHING, remedy)
+def _check_kind(is_chain: bool, sections: Mapping[str, Any]) -> Iterator[Problem]:
+    """Check that keys belong to the kind of pendulum, and are single numbers where it has one link."""
+    this, other = "a chain", "a spherical pendulum"
+    foreign, numbers = [("state", "direction")], [("environment", "gravity")]
+    if not is_chain:
+        this, other = other, this
+        foreign, numbers = [*OF_CHAINS], [("geometry", "length"), ("material", "mass"), ("material", "damping")]
+    for section, name in foreign:
+        value = getattr(sections.get(section), name, None) or None
+        yield from check_unused((section, name), value, f"belongs to {other}", f"Drop it, or take {other}.")
+    for section, name in numbers:
+        if isinstance(value := getattr(sections.get(section), name, None), list):
+            yield Problem((section, name), f"{this} takes a number", value, "Give one number.")
 
 
-def _check_chain(sections: Mapping[str, Any]) -> Iterator[Problem]:
-    geometry, material, environment, state = map(sections.get, ("geometry", "material", "environment", "state"))
-    if environment is not None and isinstance(environment.gravity, list):
-        remedy = "Give a number, and a tilt for its direction."
-        yield Problem(("environment", "gravity"), "a chain takes a number", environment.gravity, remedy)
-    if state is not None and state.direction is not None:
-        remedy = 'Give the angle of each link, or simulator.kind = "spherical".'
-        yield Problem(("state", "direction"), "only a spherical pendulum has a direction", state.direction, remedy)
-    if geometry is None:
-        return
-    n = np.size(geometry.length)
-    if material is not None:
-        yield from _find_massless(material, n)
-    of_links = [("material", each) for each in (*OF_LINKS, *FRICTION)]
-    for name, each in (*of_links, ("state", "angle"), ("state", "rate")):
-        yield from check_length((name, each), getattr(sections.get(name), each, None), n, "link")
-
-
-def _find_massless(material: MaterialSection, links: int) -> Iterator[Problem]:
+def _find_massless(material: MaterialSection) -> Iterator[Problem]:
     """Find links without an inertia about their upper joints."""
     centre = 1.0 if material.centre is None else material.centre
     inertia = 0.0 if material.inertia is None else material.inertia
-    if {np.size(centre), np.size(inertia)} <= {1, links} and ((np.array(centre) == 0) & (np.array(inertia) == 0)).any():
+    if ((np.array(centre) == 0) & (np.array(inertia) == 0)).any():
         constraint = "a link whose centre of mass is in its joint needs an inertia"
         remedy = "Move its centre of mass, or give it a material.inertia."
         yield Problem(("material", "centre"), constraint, centre, remedy)
 
 
-def _check_spherical(sections: Mapping[str, Any]) -> Iterator[Problem]:
-    material, environment, state = map(sections.get, ("material", "environment", "state"))
-    for name, each in (("geometry", "length"), ("material", "mass"), ("material", "damping")):
-        value = getattr(sections.get(name), each, None)
-        if isinstance(value, list):
-            yield Problem((name, each), "a spherical pendulum takes a number", value, "Give one number.")
-    for each in OF_CHAINS:
-        value = getattr(material, each, None)
-        if value is not None:
-            yield Problem(("material", each), "belongs to a chain", value, "Remove it, or give a chain of one link.")
-    if environment is not None and environment.tilt:
-        yield Problem(("environment", "tilt"), "only a chain has a tilt", environment.tilt, "Give gravity as a vector.")
-    if state is None:
-        return
-    if state.angle is not None:
-        yield Problem(("state", "angle"), "only a chain has angles", state.angle, "Give the direction [3] of the link.")
-    if state.direction is None or not any(state.direction):
-        constraint, remedy = "must be a direction", "Give three numbers, not all 0: from the support to the mass."
-        yield Problem(("state", "direction"), constraint, state.direction or NOTHING, remedy)
-        return
-    wrong = list(check_length(("state", "rate"), state.rate, 3, "axis"))
-    yield from wrong
-    if wrong or state.rate is None:
-        return
-    along = np.dot(state.rate, state.direction) / np.linalg.norm(state.direction)
-    if abs(along) > PERPENDICULAR * np.linalg.norm(state.rate):
-        constraint = "must be perpendicular to the direction: a point mass does not spin about its link"
-        remedy = f"Its component along the link is {along:.3g}: remove it."
-        yield Problem(("state", "rate"), constraint, state.rate, remedy)
+def _check_direction(state: StateSection) -> Iterator[Problem]:
+    """Check that the link of a spherical pendulum has a direction, and turns across it."""
+    if state.direction is None:
+        remedy = "Give three numbers, not all 0: from the support to the mass."
+        yield Problem(("state", "direction"), "must be a direction", NOTHING, remedy)
+    elif state.rate is not None:
+        along = np.dot(state.rate, state.direction) / np.linalg.norm(state.direction)
+        if abs(along) > PERPENDICULAR * np.linalg.norm(state.rate):
+            constraint = "must be perpendicular to the direction: a point mass does not spin about its link"
+            remedy = f"Its component along the link is {along:.3g}: remove it."
+            yield Problem(("state", "rate"), constraint, state.rate, remedy)

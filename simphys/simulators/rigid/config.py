@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from simphys.autograd import ops, tensor
+from simphys.scenefile.controller import ControllerSection
 from simphys.scenefile.demands import demands_of
-from simphys.scenefile.entry_names import BODIES, JOINTS, MOTORS, SPRINGS
-from simphys.scenefile.section import EACH, Fields, Problem
+from simphys.scenefile.entry_names import BODIES, JOINTS
+from simphys.scenefile.model_sections import scene_of
 from simphys.scenefile.sections import Config
 from simphys.simulator import Record
 
@@ -17,25 +19,12 @@ from .joints.assembly import JointStart, assemble
 from .model import RigidBodies
 from .pseudo_inertia import Gyration, StartAndGyration, find_inertia
 
-JOINT_FIELDS = ("damping", "dry_friction", "transition_rate", "anchor_a", "anchor_b", "start", "rate")
-SPRING_FIELDS = ("stiffness", "damping", "length", "anchor_a", "anchor_b")
 
-
+@scene_of(RigidBodies, bodies="bodies", dim="bodies.0.position")
 class RigidConfig(Config):
     """A scene of rigid bodies with contacts and joints."""
 
-    NAMED = (
-        *((group, EACH, end) for group in ("joints", "springs") for end in ("a", "b")),
-        ("contact", "apart", EACH, EACH),
-    )
-
-    ROWS = {
-        **dict.fromkeys(("position", "orientation", "velocity", "angular_velocity"), BODIES),
-        **dict.fromkeys(("mass", "inertia", "gyration", "friction", "restitution", "centre_of_mass"), BODIES),
-        **dict.fromkeys([f"joint_{name}" for name in JOINT_FIELDS], JOINTS),
-        **dict.fromkeys([f"spring_{name}" for name in SPRING_FIELDS], SPRINGS),
-        "motor_strength": MOTORS,
-    }
+    ROWS = {"gyration": BODIES, "joint_start": JOINTS, "joint_rate": JOINTS}
 
     DEMANDS = (
         demands_of(sections.BodySection, "mass", "friction", "restitution")
@@ -47,23 +36,16 @@ class RigidConfig(Config):
     ON_DEMAND = ("joint_dry_friction",)
 
     simulator: sections.RigidSimulator
-    bodies: list[sections.BodySection]
+    bodies: Annotated[list[sections.BodySection], Field(min_length=1)]
     planes: list[sections.PlaneSection] = []
     joints: list[sections.JointSection] = []
     springs: list[sections.SpringSection] = []
     environment: sections.EnvironmentSection = sections.EnvironmentSection()
     contact: sections.ContactSection = sections.ContactSection()
-    controller: sections.ControllerSection | None = None
+    controller: ControllerSection | None = None
 
-    @classmethod
-    def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
-        return scene_checks.find_problems(sections)
-
-    def build_fields(self) -> Fields:
-        return scene.build_fields(self)
-
-    def build_model(self) -> RigidBodies:
-        return scene.build_model(self)
+    find_problems = staticmethod(scene_checks.find_problems)
+    build_fields, build_model = scene.build_fields, scene.build_model
 
     def design(self) -> Record | None:
         """Build the start of the joints, and roots of inertias."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import tensor
-from simphys.nn import Controller
 from simphys.numerics.orientation import matrices
+from simphys.scenefile.model_sections import fill_model
 from simphys.scenefile.section import Fields
 from simphys.simulator import Array
 from simphys.simulators.rigid.joints.assembly import JointStart, assemble
@@ -21,7 +21,6 @@ from simphys.simulators.rigid.pseudo_inertia import find_gyration
 from simphys.simulators.rigid.sections import (
     BallSection,
     BodySection,
-    ControllerSection,
     CuboidSection,
     JointSection,
     PlaneSection,
@@ -44,26 +43,21 @@ SPRING_ANCHOR_NAMES = ("spring_anchor_a", "spring_anchor_b")
 
 def build_model(config: Any) -> RigidBodies:
     """Return the model of a scene that is loaded and hence free of problems."""
-    bodies, chosen, network = config.bodies, config.simulator, config.controller
+    bodies, network = config.bodies, config.controller
     given = config.fields.params  # those of the whole scene: what one experiment asks for, the model of all has
-    return RigidBodies(
-        dim=len(bodies[0].position),
-        dt=config.time.dt,
+    return fill_model(
+        config,
+        RigidBodies,
         shapes=tuple([tuple(shapes_of(body)) for body in bodies]),
         planes=tuple([plane_of(each) for each in config.planes]),
         joints=build_joints(config.joints, bodies),
         springs=build_springs(config.springs, bodies),
         fixed=fixed_bodies(bodies),
         apart=tuple([(pair[0], pair[1]) for pair in config.contact.apart]),
-        law=chosen.law,
-        sweeps=chosen.sweeps,
-        rest_speed=chosen.rest_speed,
-        slip_speed=chosen.slip_speed,
-        joint_correction=chosen.joint_correction,
         joint_friction="joint_dry_friction" in given,
         free_anchors="joint_anchor_a" in given,
         full_inertia=given["inertia"].shape[1] == 6,
-        controller=None if network is None else _controller(network, config.control.waves),
+        controller=None if network is None else network.make(config.control),
     )
 
 
@@ -119,7 +113,7 @@ def build_fields(config: Any) -> Fields:
     channels = len(motors)
     if controller is not None and motors:
         senses = n * (dim * (dim + 1) + spins) + dim
-        network = _controller(controller, waves).network(senses=senses, outputs=channels)
+        network = controller.make(config.control).network(senses=senses, outputs=channels)
         params |= network.initial_arrays(controller.seed)
         channels = waves
     started = have_starts(joints, config.named_parameters)
@@ -315,7 +309,3 @@ def _length(spring: SpringSection) -> float:
     if spring.length is not None:
         return spring.length
     return float(np.linalg.norm(np.subtract(spring.anchor_a, spring.anchor_b)))
-
-
-def _controller(section: ControllerSection, waves: int) -> Controller:
-    return Controller(waves=waves, hidden=section.hidden, goal=tuple(section.goal), scale=section.scale)

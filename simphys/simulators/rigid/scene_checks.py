@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from simphys.scenefile.control import PatternSection
+from simphys.scenefile.controller import check_controller
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
-from simphys.scenefile.shared import check_index, check_length
+from simphys.scenefile.shared import check_given, check_turn, check_unused
 
 from . import inertia_checks, target_checks
 from .contacts import overlap
 from .contacts.candidates import list_pairs
 from .scene import are_started, find_frame, fixed_bodies, have_starts, plane_of, shapes_of, start_state
-from .sections import BodySection, ContactSection, ControllerSection, JointSection, PlaneSection, SpringSection
+from .sections import BodySection, ContactSection, JointSection, PlaneSection
 from .shapes import fill_shapes
 from .start_checks import Start
 
@@ -28,9 +28,7 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     bodies: Sequence[BodySection] | None = sections.get("bodies")
     if bodies is None:
         return []
-    if not bodies:
-        return [Problem(("bodies",), "there must be a body", NOTHING, "Add a section [[bodies]].")]
-    found = list(_check_sections(sections, len(bodies[0].position), len(bodies)))
+    found = list(_check_sections(sections, len(bodies[0].position)))
     if found or any(sections.get(name) is None for name in ("planes", "joints", "contact", "simulator")):
         return found
     planes, joints, law = sections["planes"], sections["joints"], sections["simulator"].law
@@ -47,27 +45,29 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     return found
 
 
-def _check_sections(sections: Mapping[str, Any], dim: int, n: int) -> Iterator[Problem]:
-    """Check each section by itself, and the numbers of bodies, in a space of `dim` dimensions with `n` bodies."""
+def _check_sections(sections: Mapping[str, Any], dim: int) -> Iterator[Problem]:
+    """Check each section by itself, in a space of `dim` dimensions."""
     for name in ("bodies", "joints", "springs"):
         yield from _check_names(name, [each.name for each in sections.get(name) or []])
     for place, body in enumerate(sections["bodies"]):
         yield from _check_body(("bodies", place), body, dim)
-    for place, plane in enumerate(sections.get("planes") or []):
-        yield from _check_direction(("planes", place, "normal"), plane.normal, dim)
+    for name in ("joints", "springs"):
+        for place, link in enumerate(sections.get(name) or []):
+            if link.a == link.b:
+                yield Problem(
+                    (name, place, "b"), "must differ from a", link.b, "Name another, or omit b for the world."
+                )
     for place, joint in enumerate(sections.get("joints") or []):
-        yield from _check_ends(("joints", place), joint, n)
         yield from _check_joint(("joints", place), joint, dim)
-    for place, spring in enumerate(sections.get("springs") or []):
-        yield from _check_ends(("springs", place), spring, n)
-        for name in ("anchor_a", "anchor_b"):
-            yield from _check_axes(("springs", place, name), getattr(spring, name), dim)
-    if sections.get("environment") is not None:
-        yield from _check_axes(("environment", "gravity"), sections["environment"].gravity, dim)
-    if sections.get("contact") is not None:
-        yield from _check_contact(sections["contact"], sections.get("simulator"), n)
-    if sections.get("controller") is not None:
-        yield from _check_controller(sections["controller"], sections, dim)
+    simulator, contact, controller = map(sections.get, ("simulator", "contact", "controller"))
+    if contact is not None and simulator is not None:
+        compliant, given = simulator.law == "compliant", contact.stiffness
+        what = "the compliant law"
+        yield from check_given(("contact", "stiffness"), given, what, needed=compliant, example="1e4")
+    if controller is not None:
+        drives = any([joint.motor is not None for joint in sections.get("joints") or []])
+        remedy = "Add a motor to a joint, or drop this section."
+        yield from check_controller(sections.get("control"), drives=drives, remedy=remedy)
 
 
 def _check_names(section: str, names: Sequence[str | None]) -> Iterator[Problem]:
@@ -79,31 +79,16 @@ def _check_names(section: str, names: Sequence[str | None]) -> Iterator[Problem]
 
 
 def _check_body(key: Key, body: BodySection, dim: int) -> Iterator[Problem]:
-    wrong = list(_check_vectors(key, body, dim))
-    yield from wrong
-    if not (wrong or body.fixed):
-        yield from _check_matter(key, body)
-
-
-def _check_vectors(key: Key, body: BodySection, dim: int) -> Iterator[Problem]:
-    yield from _check_axes((*key, "position"), body.position, dim)
-    for name in ("velocity", "centre"):
-        yield from _check_axes((*key, name), getattr(body, name), dim)
-    for place, shape in enumerate(body.shapes):
-        for name in ("offset", "half"):
-            yield from _check_axes((*key, "shapes", place, name), getattr(shape, name, None), dim)
-    for name, in_plane, in_space in (
-        ("orientation", "an angle [rad]", "a quaternion (w, x, y, z) or a rotation vector [rad]"),
-        ("angular_velocity", "a number", "a vector"),
-        ("inertia", "a number", "three numbers, or the six of a tensor"),
-    ):
-        value = getattr(body, name)
-        if value is not None and isinstance(value, list) != (dim == 3):
-            wanted = in_plane if dim == 2 else in_space
-            yield Problem((*key, name), f"in {dim}-D it is {wanted}", value, f"Give {wanted}.")
+    turn = "a quaternion (w, x, y, z) or a rotation vector [rad]"
+    yield from check_turn((*key, "orientation"), body.orientation, dim, "an angle [rad]", turn)
+    yield from check_turn((*key, "angular_velocity"), body.angular_velocity, dim, "a number", "a vector")
+    inertia = "three numbers, or the six of a tensor"
+    yield from check_turn((*key, "inertia"), body.inertia, dim, "a number", inertia)
     if isinstance(body.orientation, list) and len(body.orientation) == 4 and not any(body.orientation):
         remedy = "Give [1.0, 0.0, 0.0, 0.0] for none."
         yield Problem((*key, "orientation"), "a quaternion must not be 0", body.orientation, remedy)
+    if not body.fixed:
+        yield from _check_matter(key, body)
 
 
 def _check_matter(key: Key, body: BodySection) -> Iterator[Problem]:
@@ -136,31 +121,16 @@ def _check_matter(key: Key, body: BodySection) -> Iterator[Problem]:
         yield Problem((*key, "shapes"), constraint, Words("rotated axes"), remedy)
 
 
-def _check_ends(key: Key, link: JointSection | SpringSection, n: int) -> Iterator[Problem]:
-    for name, body in (("a", link.a), ("b", link.b)):
-        if body is not None:
-            yield from check_index((*key, name), body, "body", n)
-    if link.a == link.b:
-        yield Problem((*key, "b"), "must differ from a", link.b, "Name another, or omit b for the world.")
-
-
 def _check_joint(key: Key, joint: JointSection, dim: int) -> Iterator[Problem]:
-    if joint.anchor is None and joint.kind != "prismatic":
-        yield Problem((*key, "anchor"), f"a {joint.kind} joint needs an anchor", NOTHING, "Give a point in the world.")
-    yield from _check_axes((*key, "anchor"), joint.anchor, dim)
-    if joint.motor is not None and joint.kind == "fixed":
-        yield Problem((*key, "motor"), "a fixed joint has no free motion to drive", joint.motor, "Remove the motor.")
-    for name in ("dry_friction", "transition_rate"):
-        given = getattr(joint, name)
-        if given is not None and joint.kind == "fixed":
-            yield Problem((*key, name), "a fixed joint has no free motion that rubs", given, f"Remove {name}.")
+    kind = f"a {joint.kind} joint"
+    if joint.kind != "prismatic":
+        yield from check_given((*key, "anchor"), joint.anchor, kind, needed=True)
+    for name in ("motor", "dry_friction", "transition_rate", "start", "rate") if joint.kind == "fixed" else ():
+        yield from check_unused((*key, name), getattr(joint, name), "a fixed joint has no free motion")
     if joint.kind == "prismatic" or (joint.kind == "revolute" and dim == 3):
-        if joint.axis is None:
-            yield Problem((*key, "axis"), f"a {joint.kind} joint needs an axis", NOTHING, "Give a direction.")
-        else:
-            yield from _check_direction((*key, "axis"), joint.axis, dim)
-    elif joint.axis is not None:
-        yield Problem((*key, "axis"), f"a {joint.kind} joint in {dim}-D has no axis", joint.axis, "Remove the axis.")
+        yield from check_given((*key, "axis"), joint.axis, kind, needed=True)
+    else:
+        yield from check_unused((*key, "axis"), joint.axis, f"{kind} in {dim}-D has no axis")
 
 
 def _list_named(sections: Mapping[str, Any]) -> Iterator[tuple[Key, Mapping[str, Any]]]:
@@ -180,32 +150,6 @@ def _started(bodies: Sequence[BodySection], joints: Sequence[JointSection]) -> S
     state = start_state(bodies, joints)
     changes = zip(bodies, state["position"].tolist(), state["orientation"].tolist(), strict=True)
     return [body.model_copy(update={"position": x, "orientation": q if len(q) > 1 else q[0]}) for body, x, q in changes]
-
-
-def _check_contact(contact: ContactSection, simulator: Any, n: int) -> Iterator[Problem]:
-    for place, pair in enumerate(contact.apart):
-        for side, body in enumerate(pair):
-            yield from check_index(("contact", "apart", place, side), body, "body", n)
-        if pair[0] == pair[1]:
-            yield Problem(("contact", "apart", place), "must be two bodies", pair, "Name another, or drop it.")
-    if simulator is not None and (simulator.law == "compliant") != (contact.stiffness is not None):
-        key: Key = ("contact", "stiffness")
-        if contact.stiffness is None:
-            yield Problem(key, "the compliant law needs a stiffness", NOTHING, "Add stiffness = 1e4, for example.")
-        else:
-            remedy = 'Drop it, or set simulator.law = "compliant".'
-            yield Problem(key, "belongs to the compliant law", contact.stiffness, remedy)
-
-
-def _check_controller(controller: ControllerSection, sections: Mapping[str, Any], dim: int) -> Iterator[Problem]:
-    key: Key = ("controller",)
-    yield from _check_axes((*key, "goal"), controller.goal, dim)
-    joints = sections.get("joints")
-    if joints is not None and all(joint.motor is None for joint in joints):
-        yield Problem(key, "needs motors to drive", NOTHING, "Add a motor to a joint, or drop this section.")
-    if not isinstance(sections.get("control"), PatternSection):
-        remedy = 'Give [control] with kind = "pattern", waves and frequency.'
-        yield Problem(key, "needs a pattern for its control", NOTHING, remedy)
 
 
 def _check_places(
@@ -237,13 +181,3 @@ def _check_places(
 
 def _size(cores: Sequence[overlap.Placed]) -> float:
     return max([abs(each.centre).max() + abs(each.edges).sum() + each.radius for each in cores], default=0.0)
-
-
-def _check_direction(key: Key, value: list[float], dim: int) -> Iterator[Problem]:
-    yield from _check_axes(key, value, dim)
-    if not any(value):
-        yield Problem(key, "must be a direction", value, "Give a vector other than 0.")
-
-
-def _check_axes(key: Key, value: object, dim: int) -> Iterator[Problem]:
-    return check_length(key, value, dim, "axis of the first body's position")

@@ -6,9 +6,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from simphys.scenefile.section import Body, Count, Index, NonNegative, Positive, Section, Simulator
+from simphys.scenefile.section import (
+    Body,
+    Count,
+    Distinct,
+    IndexOf,
+    Length,
+    NonNegative,
+    NotZero,
+    Positive,
+    Section,
+    Simulator,
+)
 
-Vector = Annotated[list[float], Field(min_length=2, max_length=3)]
+Vector = Annotated[list[float], Field(min_length=2, max_length=3), Length("dim")]
+OfBody = Annotated[Body, IndexOf("bodies")]
 Part = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -43,7 +55,7 @@ class CuboidSection(Section):
     """
 
     kind: Literal["box"]
-    half: Annotated[list[Positive], Field(min_length=2, max_length=3)]
+    half: Annotated[list[Positive], Field(min_length=2, max_length=3), Length("dim")]
     offset: Vector | None = None
 
 
@@ -95,7 +107,7 @@ class BodySection(Section):
 class PlaneSection(Section):
     """A plane that bounds the world: bodies stay where normal . x > offset [m]; the normal [1] may have any length."""
 
-    normal: Vector
+    normal: Annotated[Vector, NotZero()]
     offset: float = 0.0
 
 
@@ -120,10 +132,10 @@ class JointSection(Section):
     """
 
     kind: Literal["revolute", "prismatic", "fixed"]
-    a: Body
-    b: Body | None = None
+    a: OfBody
+    b: OfBody | None = None
     anchor: Vector | None = None
-    axis: Vector | None = None
+    axis: Annotated[Vector, NotZero()] | None = None
     damping: NonNegative = 0.0
     motor: float | None = None
     start: float | None = None
@@ -143,8 +155,8 @@ class SpringSection(Section):
     name: for entries of unknowns, such as entries = ["tether"] of spring_stiffness.
     """
 
-    a: Body
-    b: Body | None = None
+    a: OfBody
+    b: OfBody | None = None
     anchor_a: Vector
     anchor_b: Vector
     stiffness: NonNegative
@@ -167,18 +179,4 @@ class ContactSection(Section):
 
     stiffness: Positive | None = None
     damping: NonNegative = 0.0
-    apart: list[Annotated[list[Body], Field(min_length=2, max_length=2)]] = []
-
-
-class ControllerSection(Section):
-    """A network that maps the control, which must be a pattern, and the state of all bodies to actions of the motors.
-
-    hidden: units of the hidden layer. goal: a point [m], which the network gets relative to the mean position. scale
-    [1/m or s/m]: factor of positions and velocities at the input. seed: of the initial weights; unknowns name them
-    hidden_weight, hidden_bias, output_weight and output_bias.
-    """
-
-    hidden: Count = 32
-    goal: Vector
-    scale: Positive = 0.05
-    seed: Index = 0
+    apart: list[Annotated[list[OfBody], Field(min_length=2, max_length=2), Distinct()]] = []

@@ -62,18 +62,14 @@ class Start:
     def check_joints(self) -> Iterator[Problem]:
         """Check that joints that start somewhere leave bodies free to follow."""
         given = [
-            (place, name, value)
+            (place, name)
             for place, joint in enumerate(self.sections)
-            for name, value in (("start", joint.start), ("rate", joint.rate))
-            if value is not None
+            for name in ("start", "rate")
+            if getattr(joint, name) is not None
         ]
-        for place, name, value in given:
-            if self.joints[place].kind == "fixed":
-                constraint = "a fixed joint has no free motion to start"
-                yield Problem(("joints", place, name), constraint, value, f"Remove {name}.")
         for closing in self.closing if given else []:
             constraint, remedy = TREE["joint_start"].format("given"), "Give poses and velocities in [[bodies]] instead."
-            yield Problem(("joints", *given[0][:2]), constraint, Words(f"joint {closing} closes a loop"), remedy)
+            yield Problem(("joints", *given[0]), constraint, Words(f"joint {closing} closes a loop"), remedy)
         for child in [link.child for link in self.links if self.started]:
             for name in ("velocity", "angular_velocity"):
                 if (velocity := getattr(self.bodies[child], name)) is not None:

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from simphys.files.field_file import read_field
-from simphys.scenefile.section import Count, Positive, Section, Simulator
+from simphys.scenefile.section import Count, Length, Positive, Section, Simulator
 from simphys.scenefile.shared import FieldFileSection, Side, fill_cells, kinds_of_sides
 from simphys.simulator import Array
 
@@ -16,7 +16,7 @@ from .faces import own_index
 from .model import Smoke
 from .shapes import coordinates, distance
 
-Vector = Annotated[list[float], Field(min_length=2, max_length=3)]
+Vector = Annotated[list[float], Field(min_length=2, max_length=3), Length("dim")]
 Kind = Literal["periodic", "closed", "open", "inflow"]
 
 
@@ -75,7 +75,7 @@ class ShapeSection(Section):
 
     centre: Vector
     radius: Positive | None = None
-    radii: Annotated[list[Positive], Field(min_length=2, max_length=3)] | None = None
+    radii: Annotated[list[Positive], Field(min_length=2, max_length=3), Length("dim")] | None = None
 
 
 class OutlineSection(Section):
@@ -172,10 +172,3 @@ class StateSection(Section):
     def compute_smoke(self, model: Smoke) -> Array:
         """Compute the initial smoke, [*cells]."""
         return fill_cells(model.cells, self.smoke, model.spacing)
-
-
-def make_model(simulator: SmokeSimulator, grid: GridSection, *, dt: float, has_obstacle: bool) -> Smoke:
-    """Make the model of these sections. Raises InputError if they are inconsistent, see `scene_checks`."""
-    options = simulator.model_dump(exclude={"name"})
-    cells = tuple(grid.cells)
-    return Smoke(cells, grid.spacing, dt, grid.kinds, slip=grid.slip, has_obstacle=has_obstacle, **options)

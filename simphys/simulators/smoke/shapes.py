@@ -8,6 +8,7 @@ surface, and is the distance only near it, which suffices for volume penalizatio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,3 +47,22 @@ def coordinates(model: Smoke, component: int | None = None) -> list[Array]:
     on_faces = model.grid == "staggered"
     axes = [np.arange(n) + (0.0 if on_faces and axis == component else 0.5) for axis, n in enumerate(counts)]
     return [model.spacing * x for x in np.meshgrid(*axes, indexing="ij")]
+
+
+def connected(free: Array, boundaries: Sequence[str]) -> Array:
+    """Number the connected part of each free cell, from 1; cells that are not free get 0.
+
+    Cells are connected through faces, also across periodic sides.
+    """
+    from scipy import ndimage
+    from scipy.sparse import coo_array, csgraph
+
+    parts, count = ndimage.label(free)
+    joined = [np.zeros((2, 0), np.int64)]
+    for axis in range(free.ndim):
+        if boundaries[2 * axis] == "periodic":
+            ends = np.stack([parts.take(0, axis).ravel(), parts.take(-1, axis).ravel()])
+            joined.append(ends[:, (ends > 0).all(axis=0)])
+    pairs = np.concatenate(joined, axis=1)
+    graph = coo_array((np.ones(pairs.shape[1], bool), (pairs[0], pairs[1])), shape=(count + 1, count + 1))
+    return csgraph.connected_components(graph, directed=False)[1][parts].astype(np.int64)

@@ -10,17 +10,17 @@ import numpy as np
 from pydantic import Field
 
 from simphys.autograd.errors import InputError
-from simphys.scenefile.model_sections import fill_record, scene_of
-from simphys.scenefile.section import Count, Fields, Key, NonNegative, Positive, Problem, Section, Simulator
+from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
+from simphys.scenefile.section import Count, Fields, Key, Length, NonNegative, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import Side, check_length
+from simphys.scenefile.shared import Side
 from simphys.simulator import Array, Arrays
 from simphys.simulator.neighbours import count_most, find_nearest, require_room
 
 from .model import SPH, Params
 from .place import count_layers, fill_blocks, place_walls
 
-Vector = Annotated[list[float], Field(min_length=2, max_length=3)]
+Vector = Annotated[list[float], Field(min_length=2, max_length=3), Length("dim")]
 Lengths = Annotated[list[Positive], Field(min_length=2, max_length=3)]
 ROOM = 1.7
 """Room in lists of neighbours, in the largest number at the start."""
@@ -152,19 +152,18 @@ class SPHConfig(Config):
         room = chosen.neighbours
         if room is None:
             room = math.ceil(ROOM * count_most(np.concatenate([*blocks, walls]), box, 2 * smoothing + skin))
-        return SPH(
+        return fill_model(
+            self,
+            SPH,
             fluid_count=sum([len(places) for places in blocks]),
             wall_count=len(walls),
             box=box,
-            dt=self.time.dt,
-            spacing=chosen.spacing,
             smoothing=smoothing,
             skin=skin,
             neighbours=room,
             gauges=() if gauges is None else tuple(gauges.places),
             gauge_width=1.0 if gauges is None else gauges.width,
             breadth=self.breadth,
-            **chosen.model_dump(include={"exponent", "diffusion", "background"}),
         )
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
@@ -190,10 +189,9 @@ def _check_tank(tank: TankSection, simulator: SPHSimulator) -> Iterator[Problem]
         constraint = f"must be between 1 and 3 spacings of {simulator.spacing:g}, for sums over neighbours"
         remedy = f"Take {1.5 * simulator.spacing:.3g}, or leave it out."
         yield Problem(("simulator", "smoothing"), constraint, smoothing, remedy)
-    for side in tank.walls:
-        if side[0] not in axes or side[0] in tank.periodic:
-            constraint = f"walls are at sides of the axes {', '.join(axes)} that are not periodic"
-            yield Problem(("tank", "walls"), constraint, side, "Take it out.")
+    for place, side in enumerate(tank.walls):
+        if side[0] in tank.periodic:
+            yield Problem(("tank", "walls", place), "a periodic axis has no walls", side, "Take it out.")
     for axis, size in zip(axes, tank.size, strict=True):
         key = ("tank", "size", axes.index(axis))
         closed = axis in tank.periodic or f"{axis}+" in tank.walls
@@ -207,12 +205,6 @@ def _check_tank(tank: TankSection, simulator: SPHSimulator) -> Iterator[Problem]
 
 
 def _check_block(block: BlockSection, key: Key, tank: TankSection, simulator: SPHSimulator) -> Iterator[Problem]:
-    rows = {"low": block.low, "high": block.high, "velocity": block.velocity}
-    dim, what = len(tank.size), "of tank.size"
-    wrong = [each for name, row in rows.items() for each in check_length((*key, name), row, dim, what)]
-    yield from wrong
-    if wrong:
-        return
     for axis, (low, high) in enumerate(zip(block.low, block.high, strict=True)):
         place = (*key, "high", axis)
         if high - low < (1 - WHOLE) * simulator.spacing or _is_uneven(high - low, simulator.spacing):

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.model_sections import fill_record, scene_of
-from simphys.scenefile.section import EACH, Count, Fields, Index, Key, Positive, Problem, Section, Simulator, Words
+from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
+from simphys.scenefile.section import EACH, Count, Fields, Index, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import (
-    FieldFileSection,
-    Side,
-    check_axes,
-    check_cells,
-    check_periodic,
-    check_sides,
-    fill_cells,
-    kinds_of_sides,
-)
+from simphys.scenefile.shared import FieldFileSection, Side, check_cells, fill_cells, kinds_of_sides
 from simphys.scenefile.survey import (
     ReceiversSection,
     Vector,
-    check_control,
-    check_layer,
     check_place,
     check_receivers,
+    check_sources,
     group_rows,
     receiver_position,
-    shots,
 )
 
 from .model import Params, Wave
@@ -39,10 +28,10 @@ from .receive import receive
 
 Kind = Literal["zero", "free", "periodic", "absorbing"]
 
-MOST_CELLS = 2**31 - 1
-"""Largest number of cells, limited by 32-bit indices."""
 BEYOND = {"zero": 1.0, "free": 0.5, "periodic": 0.0, "absorbing": 0.0}
 """Distance from the outermost cell to the end of the field, in cells."""
+ANYWHERE = (-math.inf, math.inf)
+"""Bounds along an axis in which a plane extends."""
 
 
 class WaveSimulator(Simulator):
@@ -72,6 +61,16 @@ class GridSection(Section):
     def kinds(self) -> tuple[Kind, ...]:
         """Kind of the boundary at each side."""
         return kinds_of_sides(self.boundaries, len(self.cells), "zero")
+
+    @property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """Begin and end of the field along each axis [m]."""
+        bounds = {}
+        for axis, (name, count) in enumerate(zip("xyz", self.cells, strict=False)):
+            low, high = self.kinds[2 * axis], self.kinds[2 * axis + 1]
+            upper = (count if high == "periodic" else count - 1 + BEYOND[high]) * self.spacing
+            bounds[name] = (0.0 - BEYOND[low] * self.spacing, upper)
+        return bounds
 
 
 class BumpSection(Section):
@@ -113,8 +112,7 @@ class SourceSection(Section):
 class WaveConfig(Config):
     """A scene of waves."""
 
-    FILES = (("state", EACH, "file"),)
-    SIZES = ((("grid", "cells"), 50), (("receivers", "lines", EACH, "count"), 100))
+    SIZES = ((("receivers", "lines", EACH, "count"), 100),)
 
     simulator: WaveSimulator
     grid: GridSection
@@ -124,19 +122,16 @@ class WaveConfig(Config):
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        names = ("simulator", "grid", "state", "sources", "receivers")
-        simulator, grid, state, sources, receivers = map(sections.get, names)
-        if sources is not None:
-            yield from check_control(sources, sections)
-            yield from _check_shots(sources)
-        if grid is None:
-            return
-        yield from _check_grid(grid, simulator)
-        for place, source in enumerate(sources or []):
-            yield from _check_source(("sources", place), source, grid)
-        yield from check_receivers(receivers or ReceiversSection(), _bounds(grid))
-        for name, given in state or ():
-            yield from check_cells(("state", name), grid.cells, given)
+        yield from check_sources(sections.get("sources", []), sections)
+
+    def find_problems_with(self, model: Wave) -> Iterator[Problem]:
+        bounds = self.grid.bounds
+        for number, source in enumerate(self.sources):
+            own = {name: b if source.kind in ("point", f"plane_{name}") else ANYWHERE for name, b in bounds.items()}
+            yield from check_place(("sources", number, "position"), source.position, own, "a source")
+        yield from check_receivers(self.receivers, bounds)
+        for name, given in self.state:
+            yield from check_cells(("state", name), model.cells, given)
 
     def build_fields(self) -> Fields:
         """Build every field; with several shots, source positions have a batch axis. The receivers read 0 as yet."""
@@ -161,13 +156,10 @@ class WaveConfig(Config):
 
     def build_model(self) -> Wave:
         grid, absorbing = self.grid, "absorbing" in self.grid.kinds
-        return Wave(
-            cells=tuple(grid.cells),
-            spacing=grid.spacing,
-            dt=self.time.dt,
-            order=self.simulator.order,
+        return fill_model(
+            self,
+            Wave,
             boundaries=grid.kinds,
-            layer=grid.layer,
             layer_speed=(grid.layer_speed or float(fill_record(self, Params)["speed"].max())) if absorbing else 0.0,
             layer_frequency=(grid.layer_frequency or 0.0) if absorbing else 0.0,
             sources=tuple([source.kind for source in self.sources if source.shot == 0]),
@@ -184,56 +176,3 @@ class WaveConfig(Config):
         if self.state.previous is not None or "previous" in sought:
             return state
         return state.replace(previous=state.height)
-
-
-def _check_grid(grid: GridSection, simulator: WaveSimulator | None) -> Iterator[Problem]:
-    dim, kinds, key = len(grid.cells), grid.kinds, ("grid", "boundaries")
-    yield from check_sides(key, grid.boundaries, dim)
-    yield from check_periodic(key, kinds, "zero")
-    yield from check_layer(kinds, grid.layer_frequency)
-    if math.prod(grid.cells) > MOST_CELLS:
-        constraint = f"a grid has at most {MOST_CELLS} cells"
-        yield Problem(("grid", "cells"), constraint, grid.cells, "Use fewer and larger cells.")
-    for axis, count in enumerate(grid.cells):
-        pair = kinds[2 * axis : 2 * axis + 2]
-        order, layers = simulator.order if simulator is not None else 0, pair.count("absorbing") * grid.layer
-        layers += order // 2 if pair.count("absorbing") == 1 else 0
-        if count < max(order, layers):
-            of_layers = f"its layers and their differences take {layers} cells"
-            why = of_layers if layers >= order else f"the order is {order}"
-            constraint = f"must be at least {max(order, layers)}, as {why}"
-            yield Problem(("grid", "cells", axis), constraint, count, "Give more cells.")
-
-
-def _check_source(key: Key, source: SourceSection, grid: GridSection) -> Iterator[Problem]:
-    dim = len(grid.cells)
-    normal = None if source.kind == "point" else ("plane_x", "plane_y", "plane_z").index(source.kind)
-    if normal is not None and normal >= dim:
-        remedy = "Choose a plane with its normal along an axis of the grid."
-        yield Problem((*key, "kind"), f"must have its normal along an axis in {dim}-D", source.kind, remedy)
-    else:
-        bounds = {
-            name: bound if normal in (None, axis) else (-math.inf, math.inf)
-            for axis, (name, bound) in enumerate(_bounds(grid).items())
-        }
-        yield from check_place((*key, "position"), source.position, bounds, "a source")
-    yield from check_axes((*key, "velocity"), source.velocity, dim)
-
-
-def _check_shots(sources: Sequence[SourceSection]) -> Iterator[Problem]:
-    first, *others = [[source.kind for source in each] for each in shots(sources)]
-    for number, kinds in enumerate(others, 1):
-        if kinds != first:
-            constraint = f"shot {number} must have as many sources as shot 0, of the same kinds in the same order"
-            found = Words(f"{', '.join(kinds) or 'none'}, and {', '.join(first) or 'none'} in shot 0")
-            yield Problem(("sources",), constraint, found, "Number shots from 0, and give all the same sources.")
-
-
-def _bounds(grid: GridSection) -> dict[str, tuple[float, float]]:
-    """Return where the field begins and ends along each axis [m]."""
-    bounds = {}
-    for axis, (name, count) in enumerate(zip("xyz", grid.cells, strict=False)):
-        low, high = grid.kinds[2 * axis], grid.kinds[2 * axis + 1]
-        upper = (count if high == "periodic" else count - 1 + BEYOND[high]) * grid.spacing
-        bounds[name] = (0.0 - BEYOND[low] * grid.spacing, upper)
-    return bounds

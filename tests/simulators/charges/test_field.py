@@ -8,7 +8,7 @@ import pytest
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.simulators.charges import Charges
-from simphys.simulators.charges.field import FieldForce
+from simphys.simulators.charges.motion import FieldForce
 
 
 def force(charge: Tensor, field: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from simphys.autograd import InputError, Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.rollout import rollout
 from simphys.simulators.charges import Charges, Params, State
-from simphys.simulators.charges.force import ChargeForce
+from simphys.simulators.charges.motion import ChargeForce
 
 from .systems import assert_close, system, two_bodies
 

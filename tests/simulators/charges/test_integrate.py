@@ -10,7 +10,7 @@ from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.numerics.splitting import Stage
 from simphys.simulators.charges import Charges
-from simphys.simulators.charges.integrate import Drift, Kick
+from simphys.simulators.charges.motion import Drift, Kick
 
 from ...helpers.rounding import assert_equal_but_for_rounding
 from .systems import system, weights

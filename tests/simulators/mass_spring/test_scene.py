@@ -178,12 +178,12 @@ def test_all_that_is_given_arrives_in_a_large_sheet() -> None:
         (
             {},
             {"material": {}},
-            "material.stiffness: the 2 springs need a stiffness; found nothing. Add stiffness = 1e3",
+            "material.stiffness: is needed by springs; found nothing. Add stiffness = 1e3.",
         ),
         (
             {"springs": [[0, 1], [2, 2]]},
             {},
-            "geometry.springs.1: a spring must join two different nodes; found [2, 2]. Drop it or change one end.",
+            "geometry.springs.1: its numbers must differ from each other; found [2, 2]. Name another, or drop it.",
         ),
         (
             {"springs": [[0, 3]]},
@@ -194,12 +194,12 @@ def test_all_that_is_given_arrives_in_a_large_sheet() -> None:
         (
             {"actuators": [{"springs": [0]}]},
             {},
-            "material.amplitude: actuated springs need an amplitude; found nothing. Add amplitude = 0.2, for example.",
+            "material.amplitude: is needed by geometry.actuators; found nothing. Add amplitude = 0.2.",
         ),
         (
             {},
             {"material": {"stiffness": 1.0, "amplitude": 0.2}},
-            "material.amplitude: belongs to actuated springs; found 0.2. Add [[geometry.actuators]], or drop it.",
+            "material.amplitude: belongs to geometry.actuators; found 0.2. Drop it.",
         ),
         (
             {"actuators": [{"springs": [0]}]},
@@ -248,7 +248,7 @@ def test_all_that_is_given_arrives_in_a_large_sheet() -> None:
         (
             {"position": [[0.0, 0.0], [1.0], [2.0, 0.0]]},
             {},
-            "geometry.position.1: must have 2 elements, one for each axis of the first node; found [1.0]. ",
+            "geometry.position.1: must have 2 elements, one for each axis; found [1.0]. ",
         ),
         ({"position": [[0.0] * 4]}, {}, "geometry.position.0: must be a list of at most 3 elements; found [0.0, "),
         ({"position": []}, {}, "geometry.position: must be a list of 1 or more elements; found []. "),
@@ -332,7 +332,7 @@ mass = [1.0, 0.0]
     with pytest.raises(ConfigError) as caught:
         load(path)
     assert [str(error).split("; ")[0] for error in caught.value.errors] == [
-        f"{path}:10: geometry.springs.1: a spring must join two different nodes",
+        f"{path}:10: geometry.springs.1: its numbers must differ from each other",
         f"{path}:14: material.mass.1: must be greater than 0",
     ]
 
@@ -354,6 +354,9 @@ def test_a_controller_makes_a_network_of_the_right_sizes() -> None:
 def test_a_controller_without_actuators_or_pattern_is_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         from_dict(scene(**{**DRIVEN_BY_NETWORK, "controller": {"goal": [1.0]}, "control": None}))
+    assert "controller.goal: must have 2 elements" in str(caught.value)
+    with pytest.raises(ConfigError) as caught:
+        from_dict(scene(**{**DRIVEN_BY_NETWORK, "control": None}))
     told = str(caught.value)
-    assert "controller.goal: must have 2 elements" in told and "controller: needs actuators to drive" in told
+    assert "controller: needs something to drive; found nothing. Add [[geometry.actuators]], or drop it." in told
     assert 'controller: needs a pattern as its control; found nothing. Give [control] with kind = "pattern"' in told

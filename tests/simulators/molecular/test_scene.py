@@ -85,8 +85,11 @@ def test_the_stiffest_bond_limits_the_step() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"bonds": {"atoms": [[0, 3]], "stiffness": 1.0}}, "must be 2 different atoms, from 0 to 2"),
-        ({"angles": {"atoms": [[0, 1, 0]], "stiffness": 1.0}}, "must be 3 different atoms, from 0 to 2"),
+        (
+            {"bonds": {"atoms": [[0, 3]], "stiffness": 1.0}},
+            r"bonds.atoms: atom indices lie in 0..2; found row 0: \[0, 3\]",
+        ),
+        ({"angles": {"atoms": [[0, 1, 0]], "stiffness": 1.0}}, "angles.atoms: each row names 3 different atoms"),
         ({"bonds": {"atoms": [[0, 1]], "stiffness": [1.0, 2.0]}}, "must have 1 elements, one for each of bonds.atoms"),
         ({"bonds": {"atoms": [[0, 1]], "stiffness": 1.0, "beads": True}}, "atoms 0 and 1 must be at least 0.7 apart"),
         ({"angles": {"atoms": [[0, 1, 2]], "stiffness": 1.0, "rest_angle": 3.2}}, "less than 3.14"),
@@ -111,13 +114,25 @@ def test_links_that_cannot_be_are_refused(changed: dict[str, Any], message: str)
             {"simulator": {"name": "molecular", "cutoff": 1.8}},
             r"at least two cut-offs long, 3.6; its least is 3.42",
         ),
-        ({"geometry": {"lattice": "fcc", "cells": [2, 2, 2], "density": 4.5}}, r"must be at least 0.7 apart.*0.68"),
-        ({"geometry": {"lattice": "fcc", "cells": [4, 4], "density": 0.8}}, "a fcc lattice has 3 axes"),
+        (
+            {
+                "geometry": {"lattice": "fcc", "cells": [2, 2, 2], "density": 4.5},
+                "simulator": {"name": "molecular", "cutoff": 0.9},
+            },
+            r"must be at least 0.7 apart.*0.68",
+        ),
+        (
+            {"geometry": {"lattice": "fcc", "cells": [4, 4], "density": 0.8}},
+            "geometry.cells: must have 3 elements, one for each axis",
+        ),
         ({"geometry": {"lattice": "fcc"}}, "either lattice, cells and density, or position and box"),
         (places([0.5, 0.5], [0.9, 0.6]), "atoms 0 and 1 must be at least 0.7 apart"),
         (places([0.5, 0.5], [4.5, 2.0]), "must lie in the box, from 0 to 4"),
-        (places([0.5, 0.5], [1.0, 2.0, 3.0]), "must have 2 elements, one for each length of the box"),
-        ({"simulator": {"name": "molecular", "cutoff": 1.5, "switch_on": 1.6}}, "must be below the cut-off, 1.5"),
+        (places([0.5, 0.5], [1.0, 2.0, 3.0]), "must have 2 elements, one for each axis; found"),
+        (
+            {"simulator": {"name": "molecular", "cutoff": 1.5, "switch_on": 1.6}},
+            "simulator.switch_on: between 0 and the cut-off, 1.5",
+        ),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(changed: dict[str, Any], message: str) -> None:

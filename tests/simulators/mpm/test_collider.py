@@ -21,11 +21,11 @@ def test_each_shape_has_its_sizes(dim: int) -> None:
     [
         (Collider("cone", (1.0,)), r"Collider\.shape.*sphere.*'?cone"),
         (Collider("sphere", (1.0,), "glue"), r"Collider\.contact.*sticking.*glue"),
-        (Collider("sphere"), r"Collider\.size of a sphere: must hold 1 positive length"),
-        (Collider("box", (1.0, 1.0, 1.0)), r"Collider\.size of a box: must hold 2 positive lengths"),
-        (Collider("capsule", (1.0, 0.0)), r"Collider\.size of a capsule: must hold 2 positive lengths"),
-        (Collider("sphere", (float("nan"),)), r"Collider\.size of a sphere"),
-        (Collider("plane", (1.0,)), r"Collider\.size of a plane"),
+        (Collider("sphere"), r"Collider\.size: a sphere has 1 positive size"),
+        (Collider("box", (1.0, 1.0, 1.0)), r"Collider\.size: a box has 2 positive sizes"),
+        (Collider("capsule", (1.0, 0.0)), r"Collider\.size: a capsule has 2 positive sizes"),
+        (Collider("sphere", (float("nan"),)), r"Collider\.size: a sphere"),
+        (Collider("plane", (1.0,)), r"Collider\.size: a plane has 0"),
     ],
 )
 def test_invalid_colliders_are_refused(collider: Collider, message: str) -> None:

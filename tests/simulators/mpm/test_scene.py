@@ -190,28 +190,31 @@ def without(body: dict[str, Any], *keys: str) -> dict[str, Any]:
     [
         (
             [BOX, {**without(BALL, "young_modulus", "poisson_ratio"), "law": "water"}],
-            "bodies.1.bulk_modulus: the law water needs bulk_modulus; found nothing. Add it. The law water uses bulk",
+            "bodies.1.bulk_modulus: is needed by the law water; found nothing. Add bulk_modulus.",
         ),
         (
             [{**BOX, "bulk_modulus": 1.0}],
-            "bodies.0.bulk_modulus: the law fixed_corotated does not use bulk_modulus; found 1.0. Drop it. It uses y",
+            "bodies.0.bulk_modulus: the law fixed_corotated does not use it; found 1.0. Drop it; it uses y",
         ),
         ([{**BOX, "law": "wood"}], 'bodies.0.law: must be a constitutive law; found "wood". Known: fixed_corotated, '),
         ([{**BOX, "poisson_ratio": 0.5}], "bodies.0.poisson_ratio: must be less than 0.5; found 0.5. "),
         ([{**BOX, "young_modulus": 0.0}], "bodies.0.young_modulus: must be greater than 0; found 0.0. "),
         (
             [without(BOX, "upper")],
-            "bodies.0.upper: a box needs upper; found nothing. Add upper: a box is described by ",
+            "bodies.0.upper: is needed by a box; found nothing. Add upper.",
         ),
-        ([{**BOX, "radius": 0.1}], "bodies.0.radius: is for a ball, not for a box; found 0.1. A box is described b"),
+        ([{**BOX, "radius": 0.1}], "bodies.0.radius: belongs to a ball; found 0.1. Drop it."),
         ([{**BOX, "upper": [0.6, 0.2]}], "bodies.0.upper: must be beyond the lower corner [0.3, 0.3] along every axis"),
         ([{**BOX, "lower": [0.3] * 3}, BALL], "grid"),
-        ([{**BOX, "velocity": [1.0] * 3}], "bodies.0.velocity: must have 2 elements, one for each axis of the grid; "),
-        ([{**BOX, "per_cell": 2, "particle_spacing": 0.1}], "bodies.0: must have only one of per_cell and particle_sp"),
+        (
+            [{**BOX, "velocity": [1.0] * 3}],
+            "bodies.0.velocity: must have 2 elements, one for each axis of grid.cells; ",
+        ),
+        ([{**BOX, "per_cell": 2, "particle_spacing": 0.1}], "bodies.0: needs one of per_cell and particle_spac"),
         ([without(BOX, "density")], "bodies.0: needs one of density and particle_mass; found none. "),
         ([{**BOX, "particle_mass": 1.0}], "bodies.0: needs one of density and particle_mass; found density and "),
         ([{**BOX, "fibre": [1.0, 0.0]}], "bodies.0.fibre: is only for a body with an actuator; found [1.0, 0.0]. "),
-        ([{**BOX, "actuator": 0, "fibre": [0.0, 0.0]}], "bodies.0.fibre: must have a direction; found [0.0, 0.0]. "),
+        ([{**BOX, "actuator": 0, "fibre": [0.0, 0.0]}], "bodies.0.fibre: must be a direction; found [0.0, 0.0]. "),
         (
             [{**BOX, "lower": [0.1, 0.3]}],
             "bodies.0: a body must be inside of the walls, from (0.15, 0.15) to (0.85, 0.85); found its lower corner "
@@ -231,7 +234,7 @@ def without(body: dict[str, Any], *keys: str) -> dict[str, Any]:
 def test_problems_of_a_body_are_reported(bodies: list[dict[str, Any]], line: str) -> None:
     if line == "grid":
         found = lines(*bodies, grid={"cells": [20, 20], "spacing": 0.05})
-        assert found == ["scene: bodies.0.lower: must have 2 elements, one for each axis of the grid; "
+        assert found == ["scene: bodies.0.lower: must have 2 elements, one for each axis of grid.cells; "
                          "found [0.3, 0.3, 0.3]. It has 3: give 2."]  # fmt: skip
         return
     assert any(found.startswith(f"scene: {line}") for found in lines(*bodies)), lines(*bodies)
@@ -247,7 +250,7 @@ def test_bodies_may_touch_and_a_ball_may_be_in_a_corner_of_another_ones_bounding
     [
         (
             {"environment": {"gravity": [0.0, 0.0, -9.8]}},
-            "environment.gravity: must have 2 elements, one for each of grid.cells",
+            "environment.gravity: must have 2 elements, one for each axis of grid.cells",
         ),
         (
             {"grid": {"cells": [20, 7], "spacing": 0.05}},
@@ -257,18 +260,18 @@ def test_bodies_may_touch_and_a_ball_may_be_in_a_corner_of_another_ones_bounding
             {"grid": {"cells": [20, 20], "spacing": 0.05, "walls": {"z-": "slip"}}},
             'grid.walls.z-: must be a side of a 2-D grid; found "z-". Its sides are x-, x+, y-, y+.',
         ),
-        ({"bodies": []}, "bodies: there must be a body; found nothing. Add a [[bodies]] section."),
+        ({"bodies": []}, "bodies: must be a list of 1 or more elements; found []."),
         (
             {"colliders": [{"shape": "box", "size": [0.1], "position": [0.2, 0.2]}]},
-            "colliders.0.size: a box has 2 sizes; found [0.1]. Give half of each edge.",
+            "colliders.0.size: a box has 2 positive sizes; found [0.1]. Give half of each edge.",
         ),
         (
             {"colliders": [{"shape": "plane", "position": [0.2, 0.2, 0.2]}]},
-            "colliders.0.position: must have 2 elements, one for each axis of the grid; ",
+            "colliders.0.position: must have 2 elements, one for each axis of grid.cells; ",
         ),
         (
             {"colliders": [{"shape": "plane", "position": [0.2, 0.2], "rotation": [1, 0, 0, 0]}]},
-            "colliders.0.rotation: must be an angle [rad] in 2-D; found [1.0, 0.0, 0.0, 0.0]. ",
+            "colliders.0.rotation: in 2-D it is an angle [rad]; found [1.0, 0.0, 0.0, 0.0]. ",
         ),
         (
             {"colliders": [{"shape": "capsule", "size": [0.1, 0.05], "position": [0.2, 0.4], "rotation": 0.2}]},

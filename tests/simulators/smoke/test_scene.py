@@ -18,7 +18,7 @@ from simphys.experiment.scene import build_scene
 from simphys.files.field_file import read_field
 from simphys.scenefile import ConfigError, from_dict
 from simphys.simulators.smoke.model import Smoke
-from simphys.simulators.smoke.scene_checks import connected
+from simphys.simulators.smoke.shapes import connected
 
 FOLDER = Path(__file__).parents[3] / "scenes" / "smoke"
 CHANNEL = {"x-": "inflow", "x+": "open"}
@@ -134,7 +134,7 @@ BLOCKED = {"shapes": [{"centre": [2.0, 1.5], "radii": [0.6, 30.0]}]}
         ),
         (
             {"simulator": {"name": "smoke", "grid": "collocated"}, "grid": grid(boundaries="open")},
-            "simulator.grid",
+            "grid.boundaries",
             "periodic or closed",
         ),
         ({"grid": grid(boundaries=CHANNEL)}, "sides.x-.velocity", "an inflow needs a velocity"),

@@ -34,9 +34,9 @@ def test_sides_are_zero_where_none_is_named() -> None:
         ({"cells": (8, 7), "order": 8}, "axis 1 has at least 8 cells"),
         ({"cells": (5, 9), "boundaries": SIDES, **LAYERS}, "axis 0 has at least 6 cells"),
         ({"cells": (9,), "order": 8, "boundaries": ("absorbing", "free"), **LAYERS, "layer": 6}, "at least 10 cells"),
-        ({"boundaries": SIDES, **LAYERS, "layer": 0}, "width, speed and frequency are positive"),
-        ({"boundaries": SIDES, **LAYERS, "layer_speed": 0.0}, "width, speed and frequency are positive"),
-        ({"boundaries": SIDES, "layer": 3}, "width, speed and frequency are positive"),
+        ({"boundaries": SIDES, **LAYERS, "layer": 0}, "have a width, a speed and a frequency"),
+        ({"boundaries": SIDES, **LAYERS, "layer_speed": 0.0}, "have a width, a speed and a frequency"),
+        ({"boundaries": SIDES, "layer": 3}, "have a width, a speed and a frequency"),
         ({"sources": ("plane_z",)}, "each is one of"),
     ],
 )

@@ -24,7 +24,7 @@ class Params(Record):
     """Depth of the bottom below the rest level in each cell."""
     gravity: Tensor = declare("", "m/s^2", sign="positive", section="medium", standard=9.81)
     """Gravitational acceleration."""
-    friction: Tensor = declare("", "1", section="medium")
+    friction: Tensor = declare("", "1", section="medium", standard=0.0, least=0)
     """Dimensionless coefficient c_f of the quadratic bottom friction."""
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from simphys.scenefile.model_sections import fill_record, scene_of
-from simphys.scenefile.section import EACH, Count, Fields, NonNegative, Positive, Problem, Section, Simulator
+from simphys.scenefile.model_sections import fill_model, fill_record, scene_of
+from simphys.scenefile.section import Count, Fields, Length, Positive, Problem, Section, Simulator
 from simphys.scenefile.sections import Config
-from simphys.scenefile.shared import FieldFileSection, check_axes, check_cells, fill_cells
+from simphys.scenefile.shared import FieldFileSection, check_cells, fill_cells
 
 from . import stability
 from .model import Params, ShallowWater
 
-Vector = Annotated[list[float], Field(min_length=1, max_length=2)]
+Vector = Annotated[list[float], Field(min_length=1, max_length=2), Length("dim")]
 Kind = Literal["closed", "periodic"]
 
 
@@ -34,18 +34,7 @@ class GridSection(Section):
 
     cells: Annotated[list[Count], Field(min_length=1, max_length=2)]
     spacing: Positive
-    boundaries: Kind | list[Kind] = "closed"
-
-
-class MediumSection(Section):
-    """The medium: depth of the bottom below the rest level [m], gravity [m/s^2], and bottom friction [1].
-
-    depth: one number for all cells, or a file.
-    """
-
-    depth: Positive | FieldFileSection
-    gravity: Positive = 9.81
-    friction: NonNegative = 0.0
+    boundaries: Kind | Annotated[list[Kind], Length("dim")] = "closed"
 
 
 class BumpSection(Section):
@@ -66,21 +55,12 @@ class StateSection(Section):
 class ShallowConfig(Config):
     """A scene of shallow water."""
 
-    FILES = (("medium", EACH, "file"), ("state", EACH, "file"))
-    SIZES = ((("grid", "cells"), 50),)
-
     simulator: ShallowSimulator
     grid: GridSection
-    medium: MediumSection
     state: StateSection = StateSection()
 
-    @classmethod
-    def find_problems(cls, sections: Mapping[str, Any]) -> Iterator[Problem]:
-        grid, state = map(sections.get, ("grid", "state"))
-        if grid is None:
-            return
-        yield from check_axes(("grid", "boundaries"), grid.boundaries, len(grid.cells))
-        yield from check_cells(("state", "elevation"), grid.cells, getattr(state, "elevation", None))
+    def find_problems_with(self, model: ShallowWater) -> Iterator[Problem]:
+        yield from check_cells(("state", "elevation"), model.cells, self.state.elevation)
 
     def build_fields(self) -> Fields:
         cells = self.grid.cells
@@ -91,7 +71,7 @@ class ShallowConfig(Config):
     def build_model(self) -> ShallowWater:
         grid, given = self.grid, self.grid.boundaries
         kinds = tuple(given) if isinstance(given, list) else (given,) * len(grid.cells)
-        return ShallowWater(tuple(grid.cells), grid.spacing, self.time.dt, kinds)
+        return fill_model(self, ShallowWater, boundaries=kinds)
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         model.check_params(params.arrays())

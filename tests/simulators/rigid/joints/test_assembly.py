@@ -205,7 +205,7 @@ def test_values_of_the_start_move_the_bodies(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"joints": {3: {"start": 0.1}}}, r"joints.3.start: a fixed joint has no free motion to start; found 0.1"),
+        ({"joints": {3: {"start": 0.1}}}, r"joints.3.start: a fixed joint has no free motion; found 0.1"),
         (
             {"bodies": {2: {"velocity": [1.0, 0.0]}}},
             r"bodies.2.velocity: velocities of bodies follow from the start and",
