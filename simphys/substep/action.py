@@ -115,6 +115,19 @@ class Action:
         return dict.fromkeys([*self.writes, *self.reads]).keys()
 
 
+class Entry(NamedTuple):
+    """An entry of an array in the text."""
+
+    array: str
+    offset: str
+    """Name of the `Offset` that it is counted from; empty for none."""
+    at: str
+    """Expression of its number."""
+
+    def __str__(self) -> str:
+        return f"{self.array}[{self.offset} + {self.at}]" if self.offset else f"{self.array}[{self.at}]"
+
+
 class Site:
     """The body of a loop under construction, at one index: loads and arithmetic first, then stores."""
 
@@ -140,7 +153,7 @@ class Site:
         """Names of local variables that several actions share, by what they are."""
         self.compute: list[str] = []
         self.stores: list[str] = []
-        self.results: list[tuple[str, str]] = []
+        self.results: list[tuple[Entry, str]] = []
         """Entries that are set at the loop's own index, each with its value."""
         self.has_blocks = False
         """True if some lines are within inner loops or branches."""
@@ -172,13 +185,17 @@ class Site:
                 blocks.enter_context(self.block(head))
             yield
 
-    @contextmanager
-    def loop(self, index: str, size: str) -> Iterator[None]:
-        """Indent the lines of a `with` block below a loop, whose index is the body's own one."""
+    def each(self, name: str, *bounds: str | int) -> Iterator[str]:
+        """Write a loop over a range of numbers around the lines of a `for` block, and give the expression of each."""
+        with self.block(f"for {name} in range({', '.join(map(str, bounds))}):"):
+            yield name
+
+    def loop(self, index: str, size: str) -> Iterator[str]:
+        """Write a loop around the lines of a `for` block, whose number is the body's own index."""
         before = self.index, self._known, self._expressions
-        with self.block(f"for {index} in range({size}):"):
-            self.index, self._known, self._expressions = index, {}, {}
-            yield
+        for number in self.each(index, size):
+            self.index, self._known, self._expressions = number, {}, {}
+            yield number
         self.index, self._known, self._expressions = before
 
     def fresh(self, name: str) -> str:
@@ -193,11 +210,29 @@ class Site:
         self.line(f"{variable} = {expression}")
         return variable
 
+    def integer(self, name: str, expression: str) -> str:
+        """Assign an integer expression to a new local variable, and return its name."""
+        return self.assign(name, expression)
+
     def once(self, expression: str) -> str:
         """Assign an integer expression to a local variable, unless one has it already, and return its name."""
         if expression not in self._expressions:
-            self._expressions[expression] = self.assign("at", expression)
+            self._expressions[expression] = self.integer("at", expression)
         return self._expressions[expression]
+
+    # --- entries of arrays
+
+    def read(self, entry: Entry) -> str:
+        """Expression of an entry of a slot's array."""
+        return str(entry)
+
+    def read_constant(self, relation: str, index: str) -> str:
+        """Expression of an entry of an index array, or of an array of the model's numbers."""
+        return f"{relation}[{index}]"
+
+    def write(self, entry: Entry, expression: str) -> list[str]:
+        """Lines that set an entry of a slot's array."""
+        return [f"{entry} = {expression}"]
 
     # --- elements of slots
 
@@ -214,13 +249,12 @@ class Site:
     def load_at(self, slot: Slot, view: View, index: str) -> str:
         """Expression of an element at another index."""
         place = self._places[slot]
-        addresses = _addresses(place, view, index)
-        return build_element([f"{place.array}[{at}]" for at in addresses], view.element, whole=place.is_whole)
+        parts = [self.read(entry) for entry in _list_entries(place, view, index)]
+        return build_element(parts, view.element, whole=place.is_whole)
 
     def load_component(self, slot: Slot, view: View, index: str, component: int) -> str:
         """Expression of a component of an element at another index, of a vector that lies component by component."""
-        place = self._places[slot]
-        return f"{place.array}[{_addresses(place, view, index)[component]}]"
+        return self.read(_list_entries(self._places[slot], view, index)[component])
 
     def store(self, slot: Slot, view: View, expression: str) -> None:
         """Set the element at the loop's own index."""
@@ -230,7 +264,8 @@ class Site:
     def put(self, slot: Slot, view: View, index: str, expression: str) -> None:
         """Set the element at any index at once, in a body whose parts run in order."""
         for entry, part in self._entries(slot, view, index, self.assign("put", expression)):
-            self.line(f"{entry} = {part}")
+            for line in self.write(entry, part):
+                self.line(line)
 
     def add(self, slot: Slot, view: View, expression: str) -> None:
         """Add to the element at the loop's own index."""
@@ -245,8 +280,8 @@ class Site:
         for sign, index in ends:
             for entry, part in self._entries(slot, view, index, expression):
                 before = self.fresh("before")
-                self.stores.append(f"{before} = {entry}")
-                held.append(f"{entry} = {before} {sign} {part}")
+                self.stores.append(f"{before} = {self.read(entry)}")
+                held += self.write(entry, f"{before} {sign} {part}")
         self.stores += held
 
     def sum_up(self, slot: Slot, view: View, expression: str) -> None:
@@ -267,25 +302,30 @@ class Site:
                 if atomic:
                     stores.append(f"{entry} += {part}")
                 else:
-                    stores.append(f"{entry} = {self.assign('before', entry)} + {part}")
+                    stores += self.write(entry, f"{self.assign('before', self.read(entry))} + {part}")
         for store in stores:
             self.line(store)
 
     def set_at(self, slot: Slot, view: View, index: str, expression: str) -> None:
         """Set the element at another index."""
-        self.stores += [f"{entry} = {part}" for entry, part in self._entries(slot, view, index, expression)]
+        for entry, part in self._entries(slot, view, index, expression):
+            self.stores += self.write(entry, part)
 
     def add_at_guarded(self, slot: Slot, view: View, sign: str, index: str, expression: str) -> None:
         """Add to the element at another index, unless that is negative."""
-        self.stores.append(f"if {index} >= 0:")
-        for entry, part in self._entries(slot, view, index, expression):
-            self.stores.append(f"    {entry} = {entry} {sign} {part}")
+        lines = self.write_sum(slot, view, sign, index, expression)
+        self.stores += [f"if {index} >= 0:", *[f"    {line}" for line in lines]]
 
-    def _entries(self, slot: Slot, view: View, index: str, expression: str) -> list[tuple[str, str]]:
-        """Expressions of the entries of an element in memory, each with the part of another expression for it."""
+    def write_sum(self, slot: Slot, view: View, sign: str, index: str, expression: str) -> list[str]:
+        """Lines that add to the element at another index."""
+        entries = self._entries(slot, view, index, expression)
+        return [line for e, part in entries for line in self.write(e, f"{self.read(e)} {sign} {part}")]
+
+    def _entries(self, slot: Slot, view: View, index: str, expression: str) -> list[tuple[Entry, str]]:
+        """Entries of an element in memory, each with the part of an expression for it."""
         place = self._places[slot]
-        entries = [f"{place.array}[{at}]" for at in _addresses(place, view, index)]
-        return list(zip(entries, split_element(expression, view.element, whole=place.is_whole), strict=True))
+        parts = split_element(expression, view.element, whole=place.is_whole)
+        return list(zip(_list_entries(place, view, index), parts, strict=True))
 
     def has_set(self, slot: Slot) -> bool:
         """True if the element at the loop's own index was set."""
@@ -300,7 +340,7 @@ class Site:
         """Write the elements that were set at the loop's own index to memory, where they have any."""
         for slot, view in self.pending().items():
             self.results += self._entries(slot, view, self.index, self._known[slot])
-        self.stores += [f"{entry} = {value}" for entry, value in self.results]
+        self.stores += [line for entry, value in self.results for line in self.write(entry, value)]
 
     @property
     def body(self) -> list[str]:
@@ -348,15 +388,16 @@ def zero_element(shape: Shape) -> str:
     return f"{element_name(shape)}(0.0)"
 
 
-def _addresses(place: Place, view: View, index: str) -> list[str]:
-    """Expressions of the positions of an element in its array: one, or one for each component."""
-    base = "" if place.offset == "0" else f"{place.offset} + "
+def _list_entries(place: Place, view: View, index: str) -> list[Entry]:
+    """List the entries of an element in its array: one, or one for each component."""
     if place.is_whole or not view.element:
-        return [f"{base}{index}"]
-    if place.is_flat and not place.by_component:
-        return [f"{base}{view.components} * ({index}) + {c}" for c in range(view.components)]
-    size = size_name(view.domain)
-    return [f"{base}{c} * {size} + {index}" if c else f"{base}{index}" for c in range(view.components)]
+        indices = [index]
+    elif place.is_flat and not place.by_component:
+        indices = [f"{view.components} * ({index}) + {c}" for c in range(view.components)]
+    else:
+        size = size_name(view.domain)
+        indices = [f"{c} * {size} + {index}" if c else index for c in range(view.components)]
+    return [Entry(place.array, "" if place.offset == "0" else place.offset, at) for at in indices]
 
 
 def no_loop(site: Site) -> None:

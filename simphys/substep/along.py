@@ -185,7 +185,8 @@ class SumsAlong(LinearMap, GridPattern):
             shift = f"({first}[{at}] - {at})" + (f" * {stride}" if stride > 1 else "")
             begin = site.once(f"{site.index} + {shift}" + (outer if axis and here != there else ""))
             width = band.weights.shape[1]
-            weights = [(f"{weight}[{at} * {width} + {k}]", k * stride) for k in range(width)]
+            entries = [site.read_constant(weight, f"{at} * {width} + {k}") for k in range(width)]
+            weights = [(entry, k * stride) for k, entry in enumerate(entries)]
         parts = [f"{each} * {site.load_at(slot, view, f'({begin} + {steps})')}" for each, steps in weights]
         return site.assign("sum", " + ".join(parts)) if parts else ""
 

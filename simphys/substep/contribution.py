@@ -109,8 +109,8 @@ def gather(op: Op, scope: Scope, work: Slot, parts: View, target: Slot, view: Vi
 
     def emit(site: Site) -> None:
         total = site.assign("total", site.load(target, view) if adds else zero_element(view.element))
-        with site.block(f"for k in range({start}[{site.index}], {start}[{site.index} + 1]):"):
-            entry = site.assign("entry", f"{entries}[k]")
+        for k in site.each("k", f"{start}[{site.index}]", f"{start}[{site.index} + 1]"):
+            entry = site.integer("entry", f"{entries}[{k}]")
             if len(ends.signs) == 1:
                 site.line(f"{total} {ends.signs[0]}= {site.load_at(work, parts, entry)}")
             else:
@@ -158,8 +158,8 @@ def _add_to_entry(scope: Scope, work: Slot, parts: View, target: Slot, view: Vie
 
     def emit(site: Site) -> None:
         total = site.assign("total", site.load_at(target, view, f"{entry}"))
-        with site.block(f"for k in range({size_name(parts.domain)}):"):
-            site.line(f"{total} += {site.load_at(work, parts, 'k')}")
+        for k in site.each("k", size_name(parts.domain)):
+            site.line(f"{total} += {site.load_at(work, parts, k)}")
         site.put(target, view, f"{entry}", total)
 
     scope.add(Action(WHOLE, emit, {work: "other", target: "other"}, {target: "other"}))

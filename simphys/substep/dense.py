@@ -97,8 +97,8 @@ class Dense(Pattern):
 
         def emit_row(site: Site) -> None:
             total = site.assign("total", site.load_at(Slot("value", b), View(op.domain, ()), site.index))
-            with site.block(f"for j in range({W.shape[1]}):"):
-                site.line(f"{total} += {_entry(site, 'value', W, 'j')} * {_at(site, 'value', x, 'j')}")
+            for j in site.each("j", W.shape[1]):
+                site.line(f"{total} += {_entry(site, 'value', W, j)} * {_at(site, 'value', x, j)}")
             site.store(target, View(op.domain, ()), f"{activate}({total})")
 
         scope.started.add(target)
@@ -156,9 +156,9 @@ class Dense(Pattern):
 
         def add_up(site: Site) -> str:
             total = site.assign("total", "0.0")
-            with site.block(f"for k in range({W.shape[0]}):"):
-                entry = site.load_at(Slot("value", W), op.views["W"], f"(k * {W.shape[1]} + {site.index})")
-                site.line(f"{total} += {entry} * {site.load_at(g, own, 'k')}")
+            for k in site.each("k", W.shape[0]):
+                entry = site.load_at(Slot("value", W), op.views["W"], f"({k} * {W.shape[1]} + {site.index})")
+                site.line(f"{total} += {entry} * {site.load_at(g, own, k)}")
             return total
 
         reads: dict[Slot, Access] = {Slot("value", W): "other", g: "other"}
@@ -178,11 +178,11 @@ class Dense(Pattern):
         def emit(site: Site) -> None:
             start = site.load_at(Slot("tangent", b), own, site.index) if moves[b] else "0.0"
             total = site.assign("total", start)
-            with site.block(f"for j in range({W.shape[1]}):"):
+            for j in site.each("j", W.shape[1]):
                 if moves[x]:
-                    site.line(f"{total} += {_entry(site, 'value', W, 'j')} * {_at(site, 'tangent', x, 'j')}")
+                    site.line(f"{total} += {_entry(site, 'value', W, j)} * {_at(site, 'tangent', x, j)}")
                 if moves[W]:
-                    site.line(f"{total} += {_entry(site, 'tangent', W, 'j')} * {_at(site, 'value', x, 'j')}")
+                    site.line(f"{total} += {_entry(site, 'tangent', W, j)} * {_at(site, 'value', x, j)}")
                 if not moves[x] and not moves[W]:
                     site.line("pass")
             site.store(Slot("tangent", y), own, f"{rule}(0.0, {site.load(Slot('value', y), own)}, {total})")
@@ -203,8 +203,7 @@ def _set(site: Site, slot: Slot, index: str, expression: str) -> None:
 
 def _at(site: Site, kind: Any, value: Value, index: str) -> str:
     """Expression of an entry of an array."""
-    place = site.place(Slot(kind, value))
-    return f"{place.array}[{place.offset} + {index}]"
+    return site.load_at(Slot(kind, value), View(WHOLE, ()), index)
 
 
 def _entry(site: Site, kind: Any, W: Value, column: str) -> str:

@@ -18,7 +18,7 @@ from .place import Place
 from .program import Op, Value
 from .schedule import find_locals, schedule
 from .scope import Scope
-from .text import domains_of, find_names, group_options, launch_lines, list_parameters, make_kernel
+from .text import domains_of, find_names, find_written, group_options, launch_lines, list_parameters, make_kernel
 from .trace import Recording
 
 Pass = Literal["forward", "adjoint", "tangent"]
@@ -157,7 +157,8 @@ def _compile(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
     elements = {places[slot].array: slot.memory_element for slot in memory}
     parameters = list_parameters(elements, scope.relations, scope.numbers, [*sizes, "pieces"])
     options, title = group_options(groups) | {"alike": alike}, f"{name}_{op.pattern.element.name}"
-    kernel = make_kernel(title, parameters, body, scope.functions, runtime.real(), **options)
+    written = find_written(groups, places)
+    kernel = make_kernel(title, parameters, body, scope.functions, runtime.real(), written, **options)
     return _Prepared(
         kernel,
         tuple([(names.get(slot), *_arrangement(slot)) for slot in memory]),

@@ -132,8 +132,8 @@ class Pairs(LoopPattern):
         """Write the sum over j of some results of a rule, by number, with the shape of each. Returns the totals."""
         totals = [site.assign("total", zero_element(shape)) for shape in results.values()]
         j = site.fresh("j")
-        with site.block(f"for {j} in range({size_name(op.domain)}):"):
-            found = self.call(site, rule, [term(j) for term in terms], scope)
+        for k in site.each(j, size_name(op.domain)):
+            found = self.call(site, rule, [term(k) for term in terms], scope)
             for total, number in zip(totals, results, strict=True):
                 site.line(f"{total} += {found[number]}")
         return totals

@@ -178,7 +178,8 @@ class PerElement(GridPattern):
         sizes = [math.prod(shape) for shape, _ in layout.values()]
         begin, (shape, number) = sum(sizes[: list(layout).index(name)]), layout[name]
         table = scope.relation(op, TABLE)
-        parts = [f"{table}[{sum(sizes)} * {site.index} + {begin + c}]" for c in range(math.prod(shape))]
+        at = [f"{sum(sizes)} * {site.index} + {begin + c}" for c in range(math.prod(shape))]
+        parts = [site.read_constant(table, each) for each in at]
         found = build_element(parts, shape)
         return site.assign(name, f"ti.cast({found}, i32)" if number == "i" else found)
 

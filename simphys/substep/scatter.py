@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 
 from simphys.autograd import runtime
 
@@ -32,7 +31,7 @@ def scatter(
     many, count = pattern.weights.many, math.prod(op_cells(op))
 
     def emit(site: Site) -> None:
-        with nullcontext() if many else site.loop("point", size_name(op.domain)):
+        for _ in [site.index] if many else site.loop("point", size_name(op.domain)):
             terms = begin(site)
             start = "" if scope.grids == 1 else f"piece * {count} + "
             with pattern.each_node(site, op, scope, slopes=slopes) as stencil:

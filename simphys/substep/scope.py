@@ -154,8 +154,8 @@ def reduce(source: Slot, view: View, target: Slot, target_view: View, *, adds: b
 
     def emit(site: Site) -> None:
         total = site.assign("total", zero_element(view.element))
-        with site.block(f"for k in range({size_name(view.domain)}):"):
-            site.line(f"{total} += {site.load_at(source, view, 'k')}")
+        for k in site.each("k", size_name(view.domain)):
+            site.line(f"{total} += {site.load_at(source, view, k)}")
         if adds:
             site.add(target, target_view, total)
         else:

@@ -58,7 +58,7 @@ class Total(LoopPattern):
 
         def emit(site: Site) -> None:
             totals = [site.assign("total", zero_element(view.element)) for view in views.values()]
-            with site.loop("k", size_name(op.domain)):
+            for _ in site.loop("k", size_name(op.domain)):
                 for name, result in zip(totals, self.compute(site, op, scope, given), strict=True):
                     site.line(f"{name} += {result}")
             for (slot, view), name in zip(views.items(), totals, strict=True):
