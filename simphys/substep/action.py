@@ -18,12 +18,15 @@ from simphys.autograd import runtime
 from simphys.simulator import Array, Shape
 
 from .place import Place
-from .program import Domain, Value, View
+from .program import Domain, ElementView, Value
 
 Kind = Literal["value", "adjoint", "tangent", "sum", "row"]
 Access = Literal["own", "other"]
-Arrays = Mapping["Slot", Array]
+SlotArrays = Mapping["Slot", Array]
 """Memory of slots as arrays, for operations that are no loops."""
+PassName = Literal["forward", "adjoint", "tangent"]
+ArrayKey = tuple[Any, str | int]
+"""Kind of an array, and the input's name or the output's number that it belongs to."""
 
 NUMBER = re.compile(r"_\d+$")
 """Number of a value among those of one name, without which loops that repeat have the same text."""
@@ -98,7 +101,7 @@ class Action:
     """True if sums in it keep the order of their terms, as loops of another length have the same terms and zeros."""
     clears: Slot | None = None
     """Slot of the workspace that the action sets to zero, if that is all it does."""
-    call: Callable[[Arrays, Moment], None] | None = None
+    call: Callable[[SlotArrays, Moment], None] | None = None
     """Operation on whole arrays that the host runs, in place of a loop."""
     launch: Callable[[Mapping[Slot, Any]], Callable[[], None]] | None = None
     """Function that makes, from the `Entries` of slots, launches of kernels of its own, in place of a loop."""
@@ -147,7 +150,7 @@ class Site:
         """Index of the first cell of any row, and the number of the cell within it, for loops over rows of a grid."""
         self.cell = cell
         """Index of the cell along each axis, in a loop over a part of a grid."""
-        self.sums: list[tuple[str, Slot, View]] = []
+        self.sums: list[tuple[str, Slot, ElementView]] = []
         """Sums over the elements of a loop: the name of a local variable, and where the sum of each part goes."""
         self.named: dict[str, str] = {}
         """Names of local variables that several actions share, by what they are."""
@@ -159,7 +162,7 @@ class Site:
         """True if some lines are within inner loops or branches."""
         self._indent = ""
         self._known: dict[Slot, str] = {}
-        self._pending: dict[Slot, View] = {}
+        self._pending: dict[Slot, ElementView] = {}
         self._expressions: dict[str, str] = {}
         self._count = 0
 
@@ -240,38 +243,38 @@ class Site:
         """Memory of a slot, for bodies that loop over its elements themselves."""
         return self._places[slot]
 
-    def load(self, slot: Slot, view: View) -> str:
+    def load(self, slot: Slot, view: ElementView) -> str:
         """Name of a local variable with the element at the loop's own index."""
         if slot not in self._known:
             self._known[slot] = self.assign(slot.value.name, self.load_at(slot, view, self.index))
         return self._known[slot]
 
-    def load_at(self, slot: Slot, view: View, index: str) -> str:
+    def load_at(self, slot: Slot, view: ElementView, index: str) -> str:
         """Expression of an element at another index."""
         place = self._places[slot]
         parts = [self.read(entry) for entry in _list_entries(place, view, index)]
         return build_element(parts, view.element, whole=place.is_whole)
 
-    def load_component(self, slot: Slot, view: View, index: str, component: int) -> str:
+    def load_component(self, slot: Slot, view: ElementView, index: str, component: int) -> str:
         """Expression of a component of an element at another index, of a vector that lies component by component."""
         return self.read(_list_entries(self._places[slot], view, index)[component])
 
-    def store(self, slot: Slot, view: View, expression: str) -> None:
+    def store(self, slot: Slot, view: ElementView, expression: str) -> None:
         """Set the element at the loop's own index."""
         self._known[slot] = self.assign(slot.value.name, expression)
         self._pending[slot] = view
 
-    def put(self, slot: Slot, view: View, index: str, expression: str) -> None:
+    def put(self, slot: Slot, view: ElementView, index: str, expression: str) -> None:
         """Set the element at any index at once, in a body whose parts run in order."""
         for entry, part in self._entries(slot, view, index, self.assign("put", expression)):
             for line in self.write(entry, part):
                 self.line(line)
 
-    def add(self, slot: Slot, view: View, expression: str) -> None:
+    def add(self, slot: Slot, view: ElementView, expression: str) -> None:
         """Add to the element at the loop's own index."""
         self.store(slot, view, f"{self.load(slot, view)} + {expression}")
 
-    def add_at(self, slot: Slot, view: View, ends: Sequence[tuple[str, str]], expression: str) -> None:
+    def add_at(self, slot: Slot, view: ElementView, ends: Sequence[tuple[str, str]], expression: str) -> None:
         """Add to elements at other indices, (sign, index) each; the loop then runs in order.
 
         All are read before one is written, which is faster. If two are the same element, their contributions cancel.
@@ -284,13 +287,13 @@ class Site:
                 held += self.write(entry, f"{before} {sign} {part}")
         self.stores += held
 
-    def sum_up(self, slot: Slot, view: View, expression: str) -> None:
+    def sum_up(self, slot: Slot, view: ElementView, expression: str) -> None:
         """Add to the sum of the loop's part."""
         name = self.fresh("sum")
         self.sums.append((name, slot, view))
         self.line(f"{name} += {expression}")
 
-    def add_all(self, terms: Sequence[tuple[Slot, View, str, str]], *, alone: bool = False) -> None:
+    def add_all(self, terms: Sequence[tuple[Slot, ElementView, str, str]], *, alone: bool = False) -> None:
         """Add to elements at any indices at once: (slot, view, index, name of what is added).
 
         One after the other, or on a GPU by atomics, unless one thread adds `alone`. All are read before one is written,
@@ -306,22 +309,22 @@ class Site:
         for store in stores:
             self.line(store)
 
-    def set_at(self, slot: Slot, view: View, index: str, expression: str) -> None:
+    def set_at(self, slot: Slot, view: ElementView, index: str, expression: str) -> None:
         """Set the element at another index."""
         for entry, part in self._entries(slot, view, index, expression):
             self.stores += self.write(entry, part)
 
-    def add_at_guarded(self, slot: Slot, view: View, sign: str, index: str, expression: str) -> None:
+    def add_at_guarded(self, slot: Slot, view: ElementView, sign: str, index: str, expression: str) -> None:
         """Add to the element at another index, unless that is negative."""
         lines = self.write_sum(slot, view, sign, index, expression)
         self.stores += [f"if {index} >= 0:", *[f"    {line}" for line in lines]]
 
-    def write_sum(self, slot: Slot, view: View, sign: str, index: str, expression: str) -> list[str]:
+    def write_sum(self, slot: Slot, view: ElementView, sign: str, index: str, expression: str) -> list[str]:
         """Lines that add to the element at another index."""
         entries = self._entries(slot, view, index, expression)
         return [line for e, part in entries for line in self.write(e, f"{self.read(e)} {sign} {part}")]
 
-    def _entries(self, slot: Slot, view: View, index: str, expression: str) -> list[tuple[Entry, str]]:
+    def _entries(self, slot: Slot, view: ElementView, index: str, expression: str) -> list[tuple[Entry, str]]:
         """Entries of an element in memory, each with the part of an expression for it."""
         place = self._places[slot]
         parts = split_element(expression, view.element, whole=place.is_whole)
@@ -331,7 +334,7 @@ class Site:
         """True if the element at the loop's own index was set."""
         return slot in self._pending
 
-    def pending(self) -> dict[Slot, View]:
+    def pending(self) -> dict[Slot, ElementView]:
         """Elements at the loop's own index that were set and that have memory."""
         last = {self._places.get(slot): slot for slot in self._pending}  # two slots may share their memory
         return {s: v for s, v in self._pending.items() if s in self._places and last[self._places[s]] is s}
@@ -388,7 +391,7 @@ def zero_element(shape: Shape) -> str:
     return f"{element_name(shape)}(0.0)"
 
 
-def _list_entries(place: Place, view: View, index: str) -> list[Entry]:
+def _list_entries(place: Place, view: ElementView, index: str) -> list[Entry]:
     """List the entries of an element in its array: one, or one for each component."""
     if place.is_whole or not view.element:
         indices = [index]

@@ -12,7 +12,7 @@ from .contribution import Contribution, write_own
 from .function import declare
 from .loops import LoopPattern, RuleInputs
 from .pattern import name_sources
-from .program import WHOLE, Op, Value, View
+from .program import WHOLE, ElementView, Op, Value
 from .scope import Scope, hidden, reduce
 
 
@@ -70,7 +70,7 @@ class Total(LoopPattern):
 
     def write_result(self, op: Op, scope: Scope, value: Value, kind: Literal["value", "tangent"]) -> Contribution:
         view = value.elements
-        target, parts = Slot(kind, value), View(op.domain, view.element)
+        target, parts = Slot(kind, value), ElementView(op.domain, view.element)
         if target in scope.frozen:
             return write_own(target, view, scope)
         work = Slot(kind, hidden(f"{value.name}_parts", op.domain, view))

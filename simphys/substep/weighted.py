@@ -22,7 +22,7 @@ from .function import declare
 from .grid import CELLS
 from .linear_map import LinearMap
 from .pattern import Source
-from .program import Domain, Op, Value, View, make_local
+from .program import Domain, ElementView, Op, Value, make_local
 from .relation import cached, invert, read_relation
 from .scope import Scope, adjoint_slot
 
@@ -69,7 +69,7 @@ class Weighted(LinearMap):
         count, relations = cached(
             model, f"{self._by} {real} {shape}", lambda: _read_matrix(model, self._by, shape, self.source)
         )
-        op = Op(self, inputs, rows, {name: View(columns, ())}, relations=relations, variant=(count, columns))
+        op = Op(self, inputs, rows, {name: ElementView(columns, ())}, relations=relations, variant=(count, columns))
         op.outputs = (make_local(next(iter(self.results)), rows),)
         return op
 

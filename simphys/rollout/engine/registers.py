@@ -21,7 +21,7 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.substep.action import Entry, Site, Slot
-from simphys.substep.program import WHOLE, View
+from simphys.substep.program import WHOLE, ElementView
 from simphys.substep.schedule import Group
 from simphys.substep.text import fill_body
 
@@ -200,6 +200,6 @@ class _Body(Site):
         lines = [f"{registers.hold(key)} = {expression}"]
         return [*lines, f"{key} = {registers.hold(key)}"] if registers.moves(key) else lines
 
-    def add_at_guarded(self, slot: Slot, view: View, sign: str, index: str, expression: str) -> None:
+    def add_at_guarded(self, slot: Slot, view: ElementView, sign: str, index: str, expression: str) -> None:
         if self._registers.require_integer(index) >= 0:
             self.stores += self.write_sum(slot, view, sign, index, expression)
