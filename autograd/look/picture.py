@@ -11,7 +11,7 @@ import numpy as np
 
 from .drawing import COLORS, Drawing, lines_of
 from .page_columns import Column, cut_into_columns
-from .placement import Layout, Wire, place
+from .placement import Placement, Wire, place
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,7 +73,7 @@ def _measure(figure: Figure) -> Measure:
     return width
 
 
-def _lay_out(column: Column, measure: Measure) -> Layout:
+def _lay_out(column: Column, measure: Measure) -> Placement:
     sizes = []
     for box in column.boxes:
         lines = lines_of(box)
@@ -84,7 +84,7 @@ def _lay_out(column: Column, measure: Measure) -> Layout:
     return place(sizes, column.rows, wires, _SMALL * _LINE_HEIGHT / 72)
 
 
-def _draw(axes: Axes, column: Column, layout: Layout, corner: np.ndarray) -> None:
+def _draw(axes: Axes, column: Column, layout: Placement, corner: np.ndarray) -> None:
     """Draw a column by collections, which are ten times faster than a patch for each box and arrow."""
     from matplotlib.collections import PathCollection, PolyCollection
     from matplotlib.patches import FancyBboxPatch

@@ -38,7 +38,7 @@ class Wire(NamedTuple):
     label_width: float
 
 
-class Layout(NamedTuple):
+class Placement(NamedTuple):
     """Positions of boxes, wires and labels; the upper left corner of all is (0, 0)."""
 
     size: tuple[float, float]
@@ -71,7 +71,7 @@ def rows_of(count: int, arrows: Sequence[tuple[int, int]]) -> list[int]:
     return [top - rows for rows in above_end]
 
 
-def place(sizes: Sequence[tuple[float, float]], rows: Sequence[int], wires: Sequence[Wire], label: float) -> Layout:
+def place(sizes: Sequence[tuple[float, float]], rows: Sequence[int], wires: Sequence[Wire], label: float) -> Placement:
     """Lay out boxes of the given least sizes (width, height), in given rows, under labels of height `label`."""
     rows = [row - min(rows) for row in rows]
     entering: list[list[int]] = [[] for _ in sizes]
@@ -98,7 +98,7 @@ def place(sizes: Sequence[tuple[float, float]], rows: Sequence[int], wires: Sequ
         down = bands[rows[wire.start] : rows[wire.end] + 1]
         curves.append(_curve(start, end, [*across[route[:-1]].tolist(), port], down, label + _HEAD))
     labels = np.column_stack([ports, bands[[rows[wire.end] for wire in wires], 0] - _HEAD - label / 2])
-    return Layout((float(np.max(across + widths / 2)) + _GAP / 2, float(bands[-1, 1])), boxes, curves, labels)
+    return Placement((float(np.max(across + widths / 2)) + _GAP / 2, float(bands[-1, 1])), boxes, curves, labels)
 
 
 def _ports(centre: float, width: float, label_widths: Sequence[float]) -> Floats:

@@ -42,7 +42,7 @@ def write_kernels(scene: Scene, form: str) -> str:
         if form == "auto":
             return show_kernels(engine)
         prefix = GPU if form.startswith(GPU) else ""
-        possible = [f"{prefix}{each}" for each in find_forms(engine.recorded)]
+        possible = [f"{prefix}{each}" for each in find_forms(engine.step_program)]
         if form not in possible:
             constraint = f"the loops of this step can have the form {' or '.join(possible)}"
             raise InputError("--form", constraint, form, "Choose one of these, or leave it out.")

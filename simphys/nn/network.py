@@ -11,7 +11,7 @@ from ..autograd import Tensor, tensor
 from ..autograd.errors import InputError
 from ..autograd.ops import tanh
 from ..simulator import Array, Record, Shape
-from ..substep.trace import Symbol
+from ..substep.draft import Symbol
 from .layer import Layer
 from .linear import Linear
 
@@ -72,7 +72,7 @@ class Network:
     def __call__(self, weights: Any, x: Any) -> Any:
         """Compute the outputs [..., outputs] in (-1, 1) for x [..., inputs]; `weights` has the fields of Weights.
 
-        While a step is recorded, x is a symbol, and the layers are declared sub-steps.
+        While a step is read, x is a symbol, and the layers are declared sub-steps.
         """
         if isinstance(x, Symbol):
             hidden = Layer.apply(None, weights.hidden_weight, weights.hidden_bias, x)

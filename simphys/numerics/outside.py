@@ -1,6 +1,7 @@
 """Names that a function takes from outside itself, with what they stood for when it was first used.
 
-A recorded step does not run again, and a compiled element function keeps the numbers that it was compiled with. If a
+A step that was read as a program does not run again, and a compiled element function keeps the numbers that it was
+compiled with. If a
 global number, or a sub-step, got another value later, some modes would take the new one, and others the old one.
 """
 

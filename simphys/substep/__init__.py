@@ -1,6 +1,6 @@
 """Declared sub-steps: an element function with its adjoint and tangent, and the pattern that applies it.
 
-A declaration gives the sub-step's Function. A step that applies declared sub-steps can be recorded as a program, from
+A declaration gives the sub-step's Function. A step that applies declared sub-steps can be read as a program, from
 which engines are generated.
 """
 

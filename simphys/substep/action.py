@@ -18,12 +18,15 @@ from simphys.autograd import runtime
 from simphys.simulator import Array, Shape
 
 from .place import Place
-from .program import Domain, Value, View
+from .program import Domain, ElementView, Value
 
 Kind = Literal["value", "adjoint", "tangent", "sum", "row"]
 Access = Literal["own", "other"]
-Arrays = Mapping["Slot", Array]
+SlotArrays = Mapping["Slot", Array]
 """Memory of slots as arrays, for operations that are no loops."""
+PassName = Literal["forward", "adjoint", "tangent"]
+ArrayKey = tuple[Any, str | int]
+"""Kind of an array, and the input's name or the output's number that it belongs to."""
 
 NUMBER = re.compile(r"_\d+$")
 """Number of a value among those of one name, without which loops that repeat have the same text."""
@@ -99,7 +102,7 @@ class Action:
     """True if sums in it keep the order of their terms, as loops of another length have the same terms and zeros."""
     clears: Slot | None = None
     """Slot of the workspace that the action sets to zero, if that is all it does."""
-    call: Callable[[Arrays, Moment], None] | None = None
+    call: Callable[[SlotArrays, Moment], None] | None = None
     """Operation on whole arrays that the host runs, in place of a loop."""
     launch: Callable[[Mapping[Slot, Any], Moment], Callable[[], None]] | None = None
     """Function that makes, from the `Entries` of slots, launches of kernels of its own, in place of a loop. The moment
@@ -115,6 +118,19 @@ class Action:
     def slots(self) -> KeysView[Slot]:
         """Slots that it writes or reads, in this order."""
         return dict.fromkeys([*self.writes, *self.reads]).keys()
+
+
+class Entry(NamedTuple):
+    """An entry of an array in the text."""
+
+    array: str
+    offset: str
+    """Name of the `Offset` that it is counted from; empty for none."""
+    at: str
+    """Expression of its number."""
+
+    def __str__(self) -> str:
+        return f"{self.array}[{self.offset} + {self.at}]" if self.offset else f"{self.array}[{self.at}]"
 
 
 class Site:
@@ -136,19 +152,19 @@ class Site:
         """Index of the first cell of any row, and the number of the cell within it, for loops over rows of a grid."""
         self.cell = cell
         """Index of the cell along each axis, in a loop over a part of a grid."""
-        self.sums: list[tuple[str, Slot, View]] = []
+        self.sums: list[tuple[str, Slot, ElementView]] = []
         """Sums over the elements of a loop: the name of a local variable, and where the sum of each part goes."""
         self.named: dict[str, str] = {}
         """Names of local variables that several actions share, by what they are."""
         self.compute: list[str] = []
         self.stores: list[str] = []
-        self.results: list[tuple[str, str]] = []
+        self.results: list[tuple[Entry, str]] = []
         """Entries that are set at the loop's own index, each with its value."""
         self.has_blocks = False
         """True if some lines are within inner loops or branches."""
         self._indent = ""
         self._known: dict[Slot, str] = {}
-        self._pending: dict[Slot, View] = {}
+        self._pending: dict[Slot, ElementView] = {}
         self._expressions: dict[str, str] = {}
         self._count = 0
 
@@ -174,13 +190,17 @@ class Site:
                 blocks.enter_context(self.block(head))
             yield
 
-    @contextmanager
-    def loop(self, index: str, size: str) -> Iterator[None]:
-        """Indent the lines of a `with` block below a loop, whose index is the body's own one."""
+    def each(self, name: str, *bounds: str | int) -> Iterator[str]:
+        """Write a loop over a range of numbers around the lines of a `for` block, and give the expression of each."""
+        with self.block(f"for {name} in range({', '.join(map(str, bounds))}):"):
+            yield name
+
+    def loop(self, index: str, size: str) -> Iterator[str]:
+        """Write a loop around the lines of a `for` block, whose number is the body's own index."""
         before = self.index, self._known, self._expressions
-        with self.block(f"for {index} in range({size}):"):
-            self.index, self._known, self._expressions = index, {}, {}
-            yield
+        for number in self.each(index, size):
+            self.index, self._known, self._expressions = number, {}, {}
+            yield number
         self.index, self._known, self._expressions = before
 
     def fresh(self, name: str) -> str:
@@ -195,11 +215,29 @@ class Site:
         self.line(f"{variable} = {expression}")
         return variable
 
+    def integer(self, name: str, expression: str) -> str:
+        """Assign an integer expression to a new local variable, and return its name."""
+        return self.assign(name, expression)
+
     def once(self, expression: str) -> str:
         """Assign an integer expression to a local variable, unless one has it already, and return its name."""
         if expression not in self._expressions:
-            self._expressions[expression] = self.assign("at", expression)
+            self._expressions[expression] = self.integer("at", expression)
         return self._expressions[expression]
+
+    # --- entries of arrays
+
+    def read(self, entry: Entry) -> str:
+        """Expression of an entry of a slot's array."""
+        return str(entry)
+
+    def read_constant(self, relation: str, index: str) -> str:
+        """Expression of an entry of an index array, or of an array of the model's numbers."""
+        return f"{relation}[{index}]"
+
+    def write(self, entry: Entry, expression: str) -> list[str]:
+        """Lines that set an entry of a slot's array."""
+        return [f"{entry} = {expression}"]
 
     # --- elements of slots
 
@@ -207,38 +245,38 @@ class Site:
         """Memory of a slot, for bodies that loop over its elements themselves."""
         return self._places[slot]
 
-    def load(self, slot: Slot, view: View) -> str:
+    def load(self, slot: Slot, view: ElementView) -> str:
         """Name of a local variable with the element at the loop's own index."""
         if slot not in self._known:
             self._known[slot] = self.assign(slot.value.name, self.load_at(slot, view, self.index))
         return self._known[slot]
 
-    def load_at(self, slot: Slot, view: View, index: str) -> str:
+    def load_at(self, slot: Slot, view: ElementView, index: str) -> str:
         """Expression of an element at another index."""
         place = self._places[slot]
-        addresses = _addresses(place, view, index)
-        return build_element([f"{place.array}[{at}]" for at in addresses], view.element, whole=place.is_whole)
+        parts = [self.read(entry) for entry in _list_entries(place, view, index)]
+        return build_element(parts, view.element, whole=place.is_whole)
 
-    def load_component(self, slot: Slot, view: View, index: str, component: int) -> str:
+    def load_component(self, slot: Slot, view: ElementView, index: str, component: int) -> str:
         """Expression of a component of an element at another index, of a vector that lies component by component."""
-        place = self._places[slot]
-        return f"{place.array}[{_addresses(place, view, index)[component]}]"
+        return self.read(_list_entries(self._places[slot], view, index)[component])
 
-    def store(self, slot: Slot, view: View, expression: str) -> None:
+    def store(self, slot: Slot, view: ElementView, expression: str) -> None:
         """Set the element at the loop's own index."""
         self._known[slot] = self.assign(slot.value.name, expression)
         self._pending[slot] = view
 
-    def put(self, slot: Slot, view: View, index: str, expression: str) -> None:
+    def put(self, slot: Slot, view: ElementView, index: str, expression: str) -> None:
         """Set the element at any index at once, in a body whose parts run in order."""
         for entry, part in self._entries(slot, view, index, self.assign("put", expression)):
-            self.line(f"{entry} = {part}")
+            for line in self.write(entry, part):
+                self.line(line)
 
-    def add(self, slot: Slot, view: View, expression: str) -> None:
+    def add(self, slot: Slot, view: ElementView, expression: str) -> None:
         """Add to the element at the loop's own index."""
         self.store(slot, view, f"{self.load(slot, view)} + {expression}")
 
-    def add_at(self, slot: Slot, view: View, ends: Sequence[tuple[str, str]], expression: str) -> None:
+    def add_at(self, slot: Slot, view: ElementView, ends: Sequence[tuple[str, str]], expression: str) -> None:
         """Add to elements at other indices, (sign, index) each; the loop then runs in order.
 
         All are read before one is written, which is faster. If two are the same element, their contributions cancel.
@@ -247,17 +285,17 @@ class Site:
         for sign, index in ends:
             for entry, part in self._entries(slot, view, index, expression):
                 before = self.fresh("before")
-                self.stores.append(f"{before} = {entry}")
-                held.append(f"{entry} = {before} {sign} {part}")
+                self.stores.append(f"{before} = {self.read(entry)}")
+                held += self.write(entry, f"{before} {sign} {part}")
         self.stores += held
 
-    def sum_up(self, slot: Slot, view: View, expression: str) -> None:
+    def sum_up(self, slot: Slot, view: ElementView, expression: str) -> None:
         """Add to the sum of the loop's part."""
         name = self.fresh("sum")
         self.sums.append((name, slot, view))
         self.line(f"{name} += {expression}")
 
-    def add_all(self, terms: Sequence[tuple[Slot, View, str, str]], *, alone: bool = False) -> None:
+    def add_all(self, terms: Sequence[tuple[Slot, ElementView, str, str]], *, alone: bool = False) -> None:
         """Add to elements at any indices at once: (slot, view, index, name of what is added).
 
         One after the other, or on a GPU by atomics, unless one thread adds `alone`. All are read before one is written,
@@ -269,31 +307,36 @@ class Site:
                 if atomic:
                     stores.append(f"{entry} += {part}")
                 else:
-                    stores.append(f"{entry} = {self.assign('before', entry)} + {part}")
+                    stores += self.write(entry, f"{self.assign('before', self.read(entry))} + {part}")
         for store in stores:
             self.line(store)
 
-    def set_at(self, slot: Slot, view: View, index: str, expression: str) -> None:
+    def set_at(self, slot: Slot, view: ElementView, index: str, expression: str) -> None:
         """Set the element at another index."""
-        self.stores += [f"{entry} = {part}" for entry, part in self._entries(slot, view, index, expression)]
-
-    def add_at_guarded(self, slot: Slot, view: View, sign: str, index: str, expression: str) -> None:
-        """Add to the element at another index, unless that is negative."""
-        self.stores.append(f"if {index} >= 0:")
         for entry, part in self._entries(slot, view, index, expression):
-            self.stores.append(f"    {entry} = {entry} {sign} {part}")
+            self.stores += self.write(entry, part)
 
-    def _entries(self, slot: Slot, view: View, index: str, expression: str) -> list[tuple[str, str]]:
-        """Expressions of the entries of an element in memory, each with the part of another expression for it."""
+    def add_at_guarded(self, slot: Slot, view: ElementView, sign: str, index: str, expression: str) -> None:
+        """Add to the element at another index, unless that is negative."""
+        lines = self.write_sum(slot, view, sign, index, expression)
+        self.stores += [f"if {index} >= 0:", *[f"    {line}" for line in lines]]
+
+    def write_sum(self, slot: Slot, view: ElementView, sign: str, index: str, expression: str) -> list[str]:
+        """Lines that add to the element at another index."""
+        entries = self._entries(slot, view, index, expression)
+        return [line for e, part in entries for line in self.write(e, f"{self.read(e)} {sign} {part}")]
+
+    def _entries(self, slot: Slot, view: ElementView, index: str, expression: str) -> list[tuple[Entry, str]]:
+        """Entries of an element in memory, each with the part of an expression for it."""
         place = self._places[slot]
-        entries = [f"{place.array}[{at}]" for at in _addresses(place, view, index)]
-        return list(zip(entries, split_element(expression, view.element, whole=place.is_whole), strict=True))
+        parts = split_element(expression, view.element, whole=place.is_whole)
+        return list(zip(_list_entries(place, view, index), parts, strict=True))
 
     def has_set(self, slot: Slot) -> bool:
         """True if the element at the loop's own index was set."""
         return slot in self._pending
 
-    def pending(self) -> dict[Slot, View]:
+    def pending(self) -> dict[Slot, ElementView]:
         """Elements at the loop's own index that were set and that have memory."""
         last = {self._places.get(slot): slot for slot in self._pending}  # two slots may share their memory
         return {s: v for s, v in self._pending.items() if s in self._places and last[self._places[s]] is s}
@@ -302,7 +345,7 @@ class Site:
         """Write the elements that were set at the loop's own index to memory, where they have any."""
         for slot, view in self.pending().items():
             self.results += self._entries(slot, view, self.index, self._known[slot])
-        self.stores += [f"{entry} = {value}" for entry, value in self.results]
+        self.stores += [line for entry, value in self.results for line in self.write(entry, value)]
 
     @property
     def body(self) -> list[str]:
@@ -350,15 +393,16 @@ def zero_element(shape: Shape) -> str:
     return f"{element_name(shape)}(0.0)"
 
 
-def _addresses(place: Place, view: View, index: str) -> list[str]:
-    """Expressions of the positions of an element in its array: one, or one for each component."""
-    base = "" if place.offset == "0" else f"{place.offset} + "
+def _list_entries(place: Place, view: ElementView, index: str) -> list[Entry]:
+    """List the entries of an element in its array: one, or one for each component."""
     if place.is_whole or not view.element:
-        return [f"{base}{index}"]
-    if place.is_flat and not place.by_component:
-        return [f"{base}{view.components} * ({index}) + {c}" for c in range(view.components)]
-    size = size_name(view.domain)
-    return [f"{base}{c} * {size} + {index}" if c else f"{base}{index}" for c in range(view.components)]
+        indices = [index]
+    elif place.is_flat and not place.by_component:
+        indices = [f"{view.components} * ({index}) + {c}" for c in range(view.components)]
+    else:
+        size = size_name(view.domain)
+        indices = [f"{c} * {size} + {index}" if c else index for c in range(view.components)]
+    return [Entry(place.array, "" if place.offset == "0" else place.offset, at) for at in indices]
 
 
 def no_loop(site: Site) -> None:

@@ -24,7 +24,7 @@ from .function import declare
 from .grid import CELLS, GridPattern, locate_cell
 from .linear_map import LinearMap
 from .pattern import Source
-from .program import Domain, Op, Value, View, make_local
+from .program import Domain, ElementView, Op, Value, make_local
 from .relation import cached, find_attribute
 from .scope import Scope, adjoint_slot
 
@@ -112,7 +112,7 @@ class SumsAlong(LinearMap, GridPattern):
             if (*shape[:axis], cells[axis], *shape[axis + 1 :]) != cells:
                 constraint = f"`{of}` has the shape of `{self.grid_name}` but along axis {axis}"
                 raise InputError(self.source, constraint, f"{list(shape)} and {list(cells)}", "Correct the model.")
-            views[name] = View(Domain(of, math.prod(shape), shape), ())
+            views[name] = ElementView(Domain(of, math.prod(shape), shape), ())
             extra[name] = self._read_matrix(model, matrix, (cells[axis], shape[axis]))
             for kind, tables in zip(("rows", "columns"), extra[name], strict=True):
                 relations |= {f"{name}_{kind}_first": tables.first, f"{name}_{kind}_weight": tables.weight}
@@ -185,7 +185,8 @@ class SumsAlong(LinearMap, GridPattern):
             shift = f"({first}[{at}] - {at})" + (f" * {stride}" if stride > 1 else "")
             begin = site.once(f"{site.index} + {shift}" + (outer if axis and here != there else ""))
             width = band.weights.shape[1]
-            weights = [(f"{weight}[{at} * {width} + {k}]", k * stride) for k in range(width)]
+            entries = [site.read_constant(weight, f"{at} * {width} + {k}") for k in range(width)]
+            weights = [(entry, k * stride) for k, entry in enumerate(entries)]
         parts = [f"{each} * {site.load_at(slot, view, f'({begin} + {steps})')}" for each, steps in weights]
         return site.assign("sum", " + ".join(parts)) if parts else ""
 

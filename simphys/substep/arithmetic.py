@@ -1,4 +1,4 @@
-"""Sums and multiples of values in a recorded step, as sub-steps of their own."""
+"""Sums and multiples of values in a program, as sub-steps of their own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from simphys.autograd import Tensor
 from simphys.numerics.element import element
 
+from .draft import Draft, NotDeclared, Symbol
 from .pattern import Source
 from .per_element import PerElement
-from .program import WHOLE, Op, Value, View
-from .trace import NotDeclared, Recording, Symbol
+from .program import WHOLE, ElementView, Op, Value
 
 
 @element
@@ -49,7 +49,7 @@ def adj_multiple_of(a, factor, adj):
 class Elementwise(PerElement):
     """An operation on arrays of one shape, seen as elements like the operands that a sub-step has made."""
 
-    def make_op(self, recording: Recording, inputs: Mapping[str, Value | float]) -> Op:
+    def make_op(self, draft: Draft, inputs: Mapping[str, Value | float]) -> Op:
         values = [value for value in inputs.values() if isinstance(value, Value)]
         shapes = {value.shape for value in values}
         if len(shapes) != 1:
@@ -57,10 +57,10 @@ class Elementwise(PerElement):
         shape = values[0].shape
         view = next((value.view for value in values if value.view is not None), None)
         if view is None and len(shape) > 3:  # elements are matrices at most
-            view = View(recording.domain("entries", values[0].size), ())
+            view = ElementView(draft.domain("entries", values[0].size), ())
         if view is None:
-            rows = recording.domain("rows", shape[0]) if shape and shape[0] != 1 else None
-            view = View(WHOLE, shape) if rows is None else View(rows, shape[1:])
+            rows = draft.domain("rows", shape[0]) if shape and shape[0] != 1 else None
+            view = ElementView(WHOLE, shape) if rows is None else ElementView(rows, shape[1:])
         op = Op(self, inputs, view.domain, {n: view for n, v in inputs.items() if isinstance(v, Value)})
         op.outputs = (Value(self.element.name, shape, "local", view),)
         return op
@@ -74,28 +74,28 @@ _MULTIPLE = Elementwise(
 )
 
 
-def _binary(pattern: Elementwise, recording: Recording, a: Symbol, b: Any) -> Symbol:
+def _binary(pattern: Elementwise, draft: Draft, a: Symbol, b: Any) -> Symbol:
     if not isinstance(b, Symbol):
         raise NotDeclared(f"{pattern.element.name} of {a.value.name} and {type(b).__name__}")
-    return recording.add(pattern.make_op(recording, {"a": a.value, "b": b.value}))[0]
+    return draft.add(pattern.make_op(draft, {"a": a.value, "b": b.value}))[0]
 
 
-def _scale(recording: Recording, a: Symbol, factor: Any) -> Symbol:
+def _scale(draft: Draft, a: Symbol, factor: Any) -> Symbol:
     if isinstance(factor, Tensor) and factor.size == 1 and not factor.requires_grad:
         factor = factor.item()
     if not isinstance(factor, float | int | np.floating | np.integer):
         raise NotDeclared(f"a product of {a.value.name} and {type(factor).__name__}")
-    return recording.add(_MULTIPLE.make_op(recording, {"a": a.value, "factor": float(factor)}))[0]
+    return draft.add(_MULTIPLE.make_op(draft, {"a": a.value, "factor": float(factor)}))[0]
 
 
-def copy(recording: Recording, a: Symbol) -> Symbol:
+def copy(draft: Draft, a: Symbol) -> Symbol:
     """Copy a value, which a field of the new state must not share with another one."""
-    return _scale(recording, a, 1.0)
+    return _scale(draft, a, 1.0)
 
 
 RULES = {
-    "add": lambda recording, a, b: _binary(_SUM, recording, a, b),
-    "subtract": lambda recording, a, b: _binary(_DIFFERENCE, recording, a, b),
+    "add": lambda draft, a, b: _binary(_SUM, draft, a, b),
+    "subtract": lambda draft, a, b: _binary(_DIFFERENCE, draft, a, b),
     "scale": _scale,
-    "copy": lambda recording, a, _: copy(recording, a),
+    "copy": lambda draft, a, _: copy(draft, a),
 }

@@ -17,7 +17,7 @@ from .function import declare
 from .linear_map import LinearMap
 from .loops import LoopPattern
 from .pattern import Source
-from .program import Domain, Op, Value, View, make_local
+from .program import Domain, ElementView, Op, Value, make_local
 from .scope import Scope, adjoint_slot
 
 
@@ -63,7 +63,7 @@ class Collect(LinearMap, LoopPattern):
             ends = Ends("+", source.by, self.has_gaps(op, source.by))
             target = write_ends(op, scope, Slot(kind, result), result.elements, ends)
 
-            def load(site: Site, slot: Slot = slot, view: View = view, moves: bool = moves) -> str:
+            def load(site: Site, slot: Slot = slot, view: ElementView = view, moves: bool = moves) -> str:
                 return site.load(slot, view) if moves else zero_element(view.element)
 
             append_map(scope, op.domain, target, load, {slot: "own"} if moves else {})

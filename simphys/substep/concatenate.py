@@ -18,7 +18,7 @@ from .contribution import append_map, write_own
 from .function import declare
 from .linear_map import LinearMap
 from .pattern import Source
-from .program import Domain, Op, Value, View, arrays_of, make_local
+from .program import Domain, ElementView, Op, Value, arrays_of, make_local
 from .scope import Scope, adjoint_slot
 
 
@@ -44,7 +44,7 @@ class Piece(NamedTuple):
     """One of the arrays: its element i has the entries from begin + stride * i in the result."""
 
     value: Value
-    view: View
+    view: ElementView
     begin: int
     stride: int
 
@@ -62,7 +62,7 @@ class Concatenate(LinearMap):
 
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         values = arrays_of(inputs)
-        views: dict[str, View] = {}
+        views: dict[str, ElementView] = {}
         for group in self.groups:
             sizes = {name: values[name].shape[:1] for name in group}
             if len(group) > 1 and (len(set(sizes.values())) > 1 or () in sizes.values()):
@@ -88,7 +88,9 @@ class Concatenate(LinearMap):
         for domain, pieces in together.items():
             self._append_copies(domain, pieces, target, view, scope)
 
-    def _append_copies(self, domain: Domain, pieces: Sequence[Piece], target: Slot, view: View, scope: Scope) -> None:
+    def _append_copies(
+        self, domain: Domain, pieces: Sequence[Piece], target: Slot, view: ElementView, scope: Scope
+    ) -> None:
         moving = [piece for piece in pieces if target.kind == "value" or scope.moves(piece.value)]
 
         def emit(site: Site) -> None:
@@ -110,22 +112,22 @@ class Concatenate(LinearMap):
             begin += sum(counts) * op.views[group[0]].domain.size
 
 
-def entries(value: Value) -> View:
+def entries(value: Value) -> ElementView:
     """View of an array that no sub-step has seen before: its numbers."""
-    return View(Domain(f"{value.name}_entries", value.size), ())
+    return ElementView(Domain(f"{value.name}_entries", value.size), ())
 
 
-def _view(value: Value, group: tuple[str, ...]) -> View:
+def _view(value: Value, group: tuple[str, ...]) -> ElementView:
     """Elements of an array: those of another sub-step, but that arrays of a tuple have theirs along the first axis."""
     if len(group) == 1:
         return value.view or entries(value)
     length, *rest = value.shape
     if value.view is not None and (value.view.domain.size, value.view.element) == (length, tuple(rest)):
         return value.view
-    return View(Domain(f"{value.name}_elements", length), tuple(rest))
+    return ElementView(Domain(f"{value.name}_elements", length), tuple(rest))
 
 
-def _take(piece: Piece, source: Slot, view: View, to: Slot, scope: Scope) -> None:
+def _take(piece: Piece, source: Slot, view: ElementView, to: Slot, scope: Scope) -> None:
     """Append the loop that takes the elements of a piece out of an array of numbers."""
 
     def take(site: Site) -> str:
@@ -156,7 +158,7 @@ class Part(LinearMap):
             raise InputError(self.source, f"the array holds {end} numbers or more", found, "Correct it.")
         domain = Domain(self.over, self._shape[0])
         made = make_local(next(iter(self.results)), domain, self._shape[1:])
-        return Op(self, inputs, domain, {name: View(Domain(name, value.size), ())}, (made,), variant=self._begin)
+        return Op(self, inputs, domain, {name: ElementView(Domain(name, value.size), ())}, (made,), variant=self._begin)
 
     def map(self, op: Op, scope: Scope, kind: Literal["value", "tangent"]) -> None:
         piece, source, view = self._ends(op)
@@ -174,7 +176,7 @@ class Part(LinearMap):
 
         scope.add(Action(op.domain, emit, {given: "own", target: "other"}, {target: "other"}))
 
-    def _ends(self, op: Op) -> tuple[Piece, Value, View]:
+    def _ends(self, op: Op) -> tuple[Piece, Value, ElementView]:
         ((name, view),) = op.views.items()
         made = op.outputs[0]
         return Piece(made, made.elements, self._begin, made.elements.components), op.array(name), view

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from .action import Access, Action, Kind, Site, Slot, size_name, zero_element
-from .program import WHOLE, Domain, Op, View
+from .program import WHOLE, Domain, ElementView, Op
 from .scope import Scope, adjoint_slot, hidden, reduce
 
 
@@ -20,7 +20,7 @@ class Contribution:
     """One array's share: the slot that the loop writes, and actions after the loop that bring it to its target."""
 
     slot: Slot
-    view: View
+    view: ElementView
     access: Access | Literal["none"]
     write: Callable[[Site, str], None]
     """Writes the contribution of the present element, an expression."""
@@ -66,7 +66,7 @@ class Ends(NamedTuple):
         return f"{relation}[{at}]" if len(self.signs) == 1 else f"{relation}[{at}][{number}]"
 
 
-def write_own(slot: Slot, view: View, scope: Scope, finish: Callable[[], None] = _nothing) -> Contribution:
+def write_own(slot: Slot, view: ElementView, scope: Scope, finish: Callable[[], None] = _nothing) -> Contribution:
     """Set or add to the slot's element at the loop's own index."""
     if slot in scope.frozen:
         return Contribution(slot, view, "none", lambda site, result: None, False)
@@ -81,7 +81,7 @@ def write_own(slot: Slot, view: View, scope: Scope, finish: Callable[[], None] =
     return Contribution(slot, view, "own", write, adds, finish)
 
 
-def write_ends(op: Op, scope: Scope, target: Slot, view: View, ends: Ends) -> Contribution:
+def write_ends(op: Op, scope: Scope, target: Slot, view: ElementView, ends: Ends) -> Contribution:
     """Add to elements of another index set: at once where the loop runs in order, else by a loop over that set."""
     assert target not in scope.frozen, "only results at the loop's own index are computed again"
     relation = scope.relation(op, ends.relation)
@@ -96,21 +96,21 @@ def write_ends(op: Op, scope: Scope, target: Slot, view: View, ends: Ends) -> Co
 
         adds = scope.begin(target, view, "other")
         return Contribution(target, view, "other", scatter, adds)
-    parts = View(op.domain, view.element)
+    parts = ElementView(op.domain, view.element)
     kind: Kind = "adjoint" if target.kind == "sum" else target.kind
     work = Slot(kind, hidden(f"{op.outputs[0].name}_to_{target.value.name}", op.domain, view))
     return write_own(work, parts, scope, lambda: gather(op, scope, work, parts, target, view, ends))
 
 
-def gather(op: Op, scope: Scope, work: Slot, parts: View, target: Slot, view: View, ends: Ends) -> None:
+def gather(op: Op, scope: Scope, work: Slot, parts: ElementView, target: Slot, view: ElementView, ends: Ends) -> None:
     """Append the action that adds to each element of a slot the parts of all elements that are related to it."""
     adds = scope.begin(target, view, "own")
     start, entries = (scope.relation(op, f"{ends.relation}_{part}") for part in ("start", "entries"))
 
     def emit(site: Site) -> None:
         total = site.assign("total", site.load(target, view) if adds else zero_element(view.element))
-        with site.block(f"for k in range({start}[{site.index}], {start}[{site.index} + 1]):"):
-            entry = site.assign("entry", f"{entries}[k]")
+        for k in site.each("k", f"{start}[{site.index}]", f"{start}[{site.index} + 1]"):
+            entry = site.integer("entry", f"{entries}[{k}]")
             if len(ends.signs) == 1:
                 site.line(f"{total} {ends.signs[0]}= {site.load_at(work, parts, entry)}")
             else:
@@ -135,7 +135,7 @@ def add_own_adjoint(op: Op, name: str, scope: Scope, entry: int | None = None) -
         return write_own(adjoint_slot(value), view, scope)
     by_parts = scope.parts is not None and bool(op.domain.grid)
     domain = scope.parts if scope.parts is not None and by_parts else op.domain
-    parts = View(domain, view.element)
+    parts = ElementView(domain, view.element)
     if value.role == "param" and entry is None and not by_parts:
         return write_own(Slot("sum", value, op.domain.name), parts, scope)
     work = Slot("adjoint", hidden(f"{op.outputs[0].name}_to_{value.name}", domain, parts))
@@ -152,14 +152,14 @@ def add_own_adjoint(op: Op, name: str, scope: Scope, entry: int | None = None) -
     return write_own(work, parts, scope, finish)
 
 
-def _add_to_entry(scope: Scope, work: Slot, parts: View, target: Slot, view: View, entry: int) -> None:
+def _add_to_entry(scope: Scope, work: Slot, parts: ElementView, target: Slot, view: ElementView, entry: int) -> None:
     """Append the action that adds up parts into one entry of an adjoint."""
     scope.begin(target, view, "other")
 
     def emit(site: Site) -> None:
         total = site.assign("total", site.load_at(target, view, f"{entry}"))
-        with site.block(f"for k in range({size_name(parts.domain)}):"):
-            site.line(f"{total} += {site.load_at(work, parts, 'k')}")
+        for k in site.each("k", size_name(parts.domain)):
+            site.line(f"{total} += {site.load_at(work, parts, k)}")
         site.put(target, view, f"{entry}", total)
 
     scope.add(Action(WHOLE, emit, {work: "other", target: "other"}, {target: "other"}))

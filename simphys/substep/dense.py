@@ -23,7 +23,7 @@ from .fit import Use
 from .function import declare
 from .matrix import LANES, SUMS, add_outer_products, add_rows, map_entries, multiply, multiply_transposed
 from .pattern import Pattern, Source
-from .program import WHOLE, Domain, Op, Value, View, arrays_of, make_local
+from .program import WHOLE, Domain, ElementView, Op, Value, arrays_of, make_local
 from .scope import Scope, adjoint_slot, hidden
 
 
@@ -71,7 +71,7 @@ class Dense(Pattern):
             found = f"{list(W.shape)}, {list(b.shape)}, {list(x.shape)}"
             raise InputError(self.source, constraint, found, "Correct the shapes.")
         units = Domain(f"{W.name}_rows", W.shape[0])
-        views = {"W": _numbers(W, entries(W)), "b": _numbers(b, View(units, ())), "x": _numbers(x, entries(x))}
+        views = {"W": _numbers(W, entries(W)), "b": _numbers(b, ElementView(units, ())), "x": _numbers(x, entries(x))}
         return Op(self, inputs, units, views, (make_local(next(iter(self.results)), units),))
 
     def list_uses(self, op: Op) -> list[Use]:
@@ -96,10 +96,10 @@ class Dense(Pattern):
             return
 
         def emit_row(site: Site) -> None:
-            total = site.assign("total", site.load_at(Slot("value", b), View(op.domain, ()), site.index))
-            with site.block(f"for j in range({W.shape[1]}):"):
-                site.line(f"{total} += {_entry(site, 'value', W, 'j')} * {_at(site, 'value', x, 'j')}")
-            site.store(target, View(op.domain, ()), f"{activate}({total})")
+            total = site.assign("total", site.load_at(Slot("value", b), ElementView(op.domain, ()), site.index))
+            for j in site.each("j", W.shape[1]):
+                site.line(f"{total} += {_entry(site, 'value', W, j)} * {_at(site, 'value', x, j)}")
+            site.store(target, ElementView(op.domain, ()), f"{activate}({total})")
 
         scope.started.add(target)
         scope.add(Action(op.domain, emit_row, reads, {target: "own"}, heavy=True))
@@ -109,7 +109,7 @@ class Dense(Pattern):
     def adjoint(self, op: Op, scope: Scope) -> None:
         W, b, _ = op.values()
         y = op.outputs[0]
-        before = hidden(f"{y.name}_before", op.domain, View(op.domain, ()))
+        before = hidden(f"{y.name}_before", op.domain, ElementView(op.domain, ()))
         deferred = any([scope.may_defer(value) for value in (W, b)])
         g = Slot("row" if deferred else "adjoint", before)
         if scope.gathers:
@@ -144,7 +144,7 @@ class Dense(Pattern):
 
     def _pull_rows(self, op: Op, scope: Scope, g: Slot) -> None:
         W, _, x = op.values()
-        y, own, rule = op.outputs[0], View(op.domain, ()), scope.function(self._rule(self.element.adjoint))
+        y, own, rule = op.outputs[0], ElementView(op.domain, ()), scope.function(self._rule(self.element.adjoint))
 
         def emit(site: Site) -> None:
             site.store(g, own, f"{rule}(0.0, {site.load(Slot('value', y), own)}, {site.load(Slot('adjoint', y), own)})")
@@ -156,9 +156,9 @@ class Dense(Pattern):
 
         def add_up(site: Site) -> str:
             total = site.assign("total", "0.0")
-            with site.block(f"for k in range({W.shape[0]}):"):
-                entry = site.load_at(Slot("value", W), op.views["W"], f"(k * {W.shape[1]} + {site.index})")
-                site.line(f"{total} += {entry} * {site.load_at(g, own, 'k')}")
+            for k in site.each("k", W.shape[0]):
+                entry = site.load_at(Slot("value", W), op.views["W"], f"({k} * {W.shape[1]} + {site.index})")
+                site.line(f"{total} += {entry} * {site.load_at(g, own, k)}")
             return total
 
         reads: dict[Slot, Access] = {Slot("value", W): "other", g: "other"}
@@ -168,7 +168,7 @@ class Dense(Pattern):
 
     def tangent(self, op: Op, scope: Scope) -> None:
         W, b, x = op.values()
-        y, own, rule = op.outputs[0], View(op.domain, ()), scope.function(self._rule(self.element.tangent))
+        y, own, rule = op.outputs[0], ElementView(op.domain, ()), scope.function(self._rule(self.element.tangent))
         moves = {value: scope.moves(value) for value in (W, b, x)}
         reads: Any = {Slot("value", y): "own"}
         reads |= {Slot("tangent", value): "other" for value in (W, b, x) if moves[value]}
@@ -178,11 +178,11 @@ class Dense(Pattern):
         def emit(site: Site) -> None:
             start = site.load_at(Slot("tangent", b), own, site.index) if moves[b] else "0.0"
             total = site.assign("total", start)
-            with site.block(f"for j in range({W.shape[1]}):"):
+            for j in site.each("j", W.shape[1]):
                 if moves[x]:
-                    site.line(f"{total} += {_entry(site, 'value', W, 'j')} * {_at(site, 'tangent', x, 'j')}")
+                    site.line(f"{total} += {_entry(site, 'value', W, j)} * {_at(site, 'tangent', x, j)}")
                 if moves[W]:
-                    site.line(f"{total} += {_entry(site, 'tangent', W, 'j')} * {_at(site, 'value', x, 'j')}")
+                    site.line(f"{total} += {_entry(site, 'tangent', W, j)} * {_at(site, 'value', x, j)}")
                 if not moves[x] and not moves[W]:
                     site.line("pass")
             site.store(Slot("tangent", y), own, f"{rule}(0.0, {site.load(Slot('value', y), own)}, {total})")
@@ -191,7 +191,7 @@ class Dense(Pattern):
         scope.add(Action(op.domain, emit, reads, {Slot("tangent", y): "own"}, heavy=True))
 
 
-def _numbers(value: Value, otherwise: View) -> View:
+def _numbers(value: Value, otherwise: ElementView) -> ElementView:
     """View of an array by its numbers; a step whose other sub-steps take it as a vector is not generated."""
     return value.view if value.view is not None and not value.view.element else otherwise
 
@@ -203,8 +203,7 @@ def _set(site: Site, slot: Slot, index: str, expression: str) -> None:
 
 def _at(site: Site, kind: Any, value: Value, index: str) -> str:
     """Expression of an entry of an array."""
-    place = site.place(Slot(kind, value))
-    return f"{place.array}[{place.offset} + {index}]"
+    return site.load_at(Slot(kind, value), ElementView(WHOLE, ()), index)
 
 
 def _entry(site: Site, kind: Any, W: Value, column: str) -> str:
@@ -222,7 +221,7 @@ def _add_weight(op: Op, scope: Scope, g: Slot) -> None:
     target = write_own(adjoint_slot(W), view, scope)
 
     def multiply_entries(site: Site) -> str:
-        factor = site.load_at(g, View(op.domain, ()), f"({site.index} // {columns})")
+        factor = site.load_at(g, ElementView(op.domain, ()), f"({site.index} // {columns})")
         return f"{factor} * {_at(site, 'value', x, f'{site.index} % {columns}')}"
 
     append_map(scope, view.domain, target, multiply_entries, {g: "other", Slot("value", x): "other"})
@@ -246,7 +245,7 @@ def _add_products(op: Op, scope: Scope, g: Slot) -> None:
 
 def _add_bias(op: Op, scope: Scope, g: Slot) -> None:
     _, b, _ = op.values()
-    target, own = write_own(adjoint_slot(b), op.views["b"], scope), View(op.domain, ())
+    target, own = write_own(adjoint_slot(b), op.views["b"], scope), ElementView(op.domain, ())
     append_map(scope, op.views["b"].domain, target, lambda site: site.load_at(g, own, site.index), {g: "other"})
 
 

@@ -14,7 +14,7 @@ from .contribution import Contribution, Ends, write_ends
 from .function import declare
 from .loops import LoopPattern
 from .pattern import name_ends, name_sources
-from .program import Domain, Op, Value, View, arrays_of
+from .program import Domain, ElementView, Op, Value, arrays_of
 from .relation import cached, with_inverse
 from .scope import Scope, adjoint_slot
 
@@ -96,7 +96,7 @@ class Edges(LoopPattern):
                 relations |= with_inverse(model, by, cached(model, by, end.copy), nodes.size)
         of_nodes = ("between", "gathered")
         views = {
-            n: View(nodes, value.shape[1:]) if self.sources[n].kind in of_nodes else self.view(n, value, domain)
+            n: ElementView(nodes, value.shape[1:]) if self.sources[n].kind in of_nodes else self.view(n, value, domain)
             for n, value in arrays_of(inputs).items()
         }
         op = Op(self, inputs, domain, views, relations=relations, onto=nodes)
@@ -125,7 +125,7 @@ class Edges(LoopPattern):
             return super().add_adjoint(op, scope, name)
         return write_ends(op, scope, adjoint_slot(op.array(name)), op.views[name], Ends("-+", ENDS))
 
-    def _difference(self, site: Site, op: Op, scope: Scope, slot: Slot, view: View, sign: str) -> str:
+    def _difference(self, site: Site, op: Op, scope: Scope, slot: Slot, view: ElementView, sign: str) -> str:
         """Load the element at one end less that at the other: b - a for the sign "-" of a, a - b for "+"."""
         relation = scope.relation(op, ENDS)
         a, b = (site.once(f"{relation}[{site.index}][{end}]") for end in (0, 1))

@@ -22,7 +22,7 @@ from .function import declare
 from .grid import CELLS, GridPattern
 from .loops import RuleInputs
 from .pattern import name_ends, name_sources
-from .program import WHOLE, Op, Value, View, arrays_of
+from .program import WHOLE, ElementView, Op, Value, arrays_of
 from .relation import cached
 from .scope import Scope
 
@@ -98,7 +98,7 @@ class Faces(GridPattern):
             constraint = f"`{self.periodic}` of the model has a bool for each of the {len(cells)} axes"
             raise InputError(self.source, constraint, repr(wraps), "Correct the model.")
         views = {
-            n: self.view_cells(n, value, domain) if self.sources[n].kind in RELATED else View(WHOLE, value.shape)
+            n: self.view_cells(n, value, domain) if self.sources[n].kind in RELATED else ElementView(WHOLE, value.shape)
             for n, value in arrays_of(inputs).items()
         }
         flags = cached(model, f"{FLAGS} {wraps}", lambda: find_neighbours(cells))
@@ -182,7 +182,7 @@ class Faces(GridPattern):
         low, high = (own, other) if face.upward else (other, own)
         return {"one": low, "other": high}.get(source) or site.assign("difference", f"{high} - {low}")
 
-    def _guard(self, face: _Face, expression: str, view: View) -> str:
+    def _guard(self, face: _Face, expression: str, view: ElementView) -> str:
         """Replace an expression by 0 where the face does not exist."""
         return f"ti.select({face.exists}, {expression}, {zero_element(view.element)})" if face.exists else expression
 

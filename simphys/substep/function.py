@@ -14,11 +14,11 @@ from simphys.simulator import Array, Model
 from simphys.simulator.arrays import locked
 from simphys.simulator.memo import memo
 
+from .draft import Draft, Symbol
 from .fit import list_outside
-from .launch import Arrays, run_pass
+from .launch import KeyedArrays, run_pass
 from .pattern import ELSEWHERE, FIXED, Pattern
 from .program import Op, Value
-from .trace import Recording, Symbol
 
 
 def declare(pattern: Pattern) -> type[Substep]:
@@ -33,19 +33,19 @@ class Substep(Function):
 
     @classmethod
     def apply(cls, *inputs: Any) -> Any:
-        """Apply the sub-step to Tensors; while a step is recorded, to symbols."""
+        """Apply the sub-step to Tensors; while a step is read, to symbols."""
         pattern, names = cls.pattern, list(cls.pattern.sources)
         if len(inputs) != 1 + len(pattern.arguments):
             constraint = f"it takes the model, and {', '.join(pattern.arguments)}"
             raise InputError(pattern.name, constraint, f"{len(inputs)} arguments", "Pass these.")
         model, *values = inputs
-        recording = next((value.recording for value in values if isinstance(value, Symbol)), None)
-        if recording is None:
+        draft = next((value.draft for value in values if isinstance(value, Symbol)), None)
+        if draft is None:
             return super().apply(*inputs)
         taken = _by_parameter(pattern, values)
-        made = {n: _as_input(pattern, n, given, recording) for n, given in zip(names, taken, strict=True)}
-        made = _apart(pattern, made, recording)
-        outputs = _visible(pattern, recording.add(pattern.bind(model, made)))
+        made = {n: _as_input(pattern, n, given, draft) for n, given in zip(names, taken, strict=True)}
+        made = _apart(pattern, made, draft)
+        outputs = _visible(pattern, draft.add(pattern.bind(model, made)))
         return tuple(outputs) if len(outputs) > 1 else outputs[0]
 
     @classmethod
@@ -143,8 +143,8 @@ def _visible(pattern: Pattern, results: Sequence[Any]) -> list[Any]:
     return list(results[: len(results) - pattern.hidden_results])
 
 
-def _as_input(pattern: Pattern, name: str, given: Any, recording: Recording) -> Value | float:
-    """Make the value of an argument while a step is recorded."""
+def _as_input(pattern: Pattern, name: str, given: Any, draft: Draft) -> Value | float:
+    """Make the value of an argument while a step is read."""
     field = pattern.sources[name].field
     if isinstance(given, Symbol):
         if pattern.sources[name].kind in FIXED:
@@ -154,13 +154,13 @@ def _as_input(pattern: Pattern, name: str, given: Any, recording: Recording) -> 
         if given.requires_grad:
             constraint = f"a Tensor that a step takes from outside, as {field} here, requires no gradient"
             raise InputError(pattern.name, constraint, repr(given), "Make it a field of Params, or pass x.detach().")
-        given = recording.outside(given)
+        given = draft.outside(given)
     if isinstance(given, np.ndarray):
-        return recording.constant(field, locked(given))
+        return draft.constant(field, locked(given))
     return float(given)
 
 
-def _apart(pattern: Pattern, made: dict[str, Value | float], recording: Recording) -> dict[str, Value | float]:
+def _apart(pattern: Pattern, made: dict[str, Value | float], draft: Draft) -> dict[str, Value | float]:
     """Copy a value that a loop reads both at its own index and elsewhere, since it holds the adjoint of the first."""
     own = [made[name] for name, source in pattern.sources.items() if source.kind == "own"]
     copies: dict[int, Value] = {}
@@ -168,7 +168,7 @@ def _apart(pattern: Pattern, made: dict[str, Value | float], recording: Recordin
         value = made[name]
         if source.kind in ELSEWHERE and isinstance(value, Value) and any([value is other for other in own]):
             if id(value) not in copies:
-                copies[id(value)] = recording.arithmetic["copy"](recording, Symbol(recording, value), None).value
+                copies[id(value)] = draft.arithmetic["copy"](draft, Symbol(draft, value), None).value
             made[name] = copies[id(value)]
     return made
 
@@ -178,10 +178,10 @@ def _by_parameter(pattern: Pattern, arguments: Sequence[Any]) -> list[Any]:
     return [0.0 if place is None else arguments[place] for place in pattern.places]
 
 
-def _arrays(ctx: Context, kind: str, values: Any) -> Arrays:
+def _arrays(ctx: Context, kind: str, values: Any) -> KeyedArrays:
     """Collect the arrays of the inputs, and of results that follow them, by kind and name or number."""
     every, count = kind == "value", len(ctx.function.pattern.arguments)
-    found: Arrays = {(kind, number): _data(given) for number, given in enumerate(values[count:])}
+    found: KeyedArrays = {(kind, number): _data(given) for number, given in enumerate(values[count:])}
     for name, place, varies in ctx.applied.arrays:
         if (every or varies) and values[place] is not None:
             found[kind, name] = _data(values[place])

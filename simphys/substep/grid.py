@@ -10,7 +10,7 @@ from simphys.simulator import Shape
 
 from .action import Site
 from .loops import LoopPattern
-from .program import Domain, Value, View
+from .program import Domain, ElementView, Value
 
 CELLS = "cells"
 """Attribute of the model with the number of cells along each axis, and the name of the index set."""
@@ -30,15 +30,15 @@ class GridPattern(LoopPattern):
             raise InputError(self.source, constraint, repr(cells), "Add it to the model.")
         return Domain(self.grid_name, math.prod(cells), cells)
 
-    def view_cells(self, name: str, value: Value, domain: Domain) -> View:
+    def view_cells(self, name: str, value: Value, domain: Domain) -> ElementView:
         """Elements of an array of cells. Errors: InputError for an array of another shape."""
         cells = domain.grid
         if self.components_first and value.shape[1:] == cells:
-            return View(domain, value.shape[:1], components_first=True)
+            return ElementView(domain, value.shape[:1], components_first=True)
         if value.shape[: len(cells)] != cells:
             constraint = f"{self.sources[name].field} has an entry for each cell: its shape begins with {list(cells)}"
             raise InputError(self.source, constraint, f"{list(value.shape)}", "Correct it.")
-        return View(domain, value.shape[len(cells) :])
+        return ElementView(domain, value.shape[len(cells) :])
 
 
 def row_major(cells: Shape) -> list[int]:

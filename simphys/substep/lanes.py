@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from .action import Action, Site, Slot, build_element, split_element
 from .place import Place
-from .program import View
+from .program import ElementView
 from .schedule import Group
 
 LANES = 16
@@ -25,16 +25,16 @@ class LaneSite(Site):
     def __init__(self, places: Mapping[Slot, Place], index: str, first: Site) -> None:
         super().__init__(places, index, "_then")
         self._first = first
-        self.held: dict[Slot, View] = {}
+        self.held: dict[Slot, ElementView] = {}
 
-    def load(self, slot: Slot, view: View) -> str:
+    def load(self, slot: Slot, view: ElementView) -> str:
         if slot not in self._known and self._first.has_set(slot):
             self.held[slot] = view
             self._known[slot] = self.assign(slot.value.name, build_element(lane_parts(slot, view), view.element))
         return super().load(slot, view)
 
 
-def lane_parts(slot: Slot, view: View) -> list[str]:
+def lane_parts(slot: Slot, view: ElementView) -> list[str]:
     """Expressions of the components that are held for a lane."""
     return [f"held_{slot}[{LANES * c} + lane]" for c in range(view.components)]
 

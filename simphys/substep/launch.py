@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,18 +13,15 @@ from simphys.autograd import runtime
 from simphys.autograd.kernels.launch import Kernel
 from simphys.simulator import Array, Shape
 
-from .action import Slot, size_name
+from .action import ArrayKey, PassName, Slot, size_name
+from .draft import Draft
 from .place import Place
 from .program import Op, Value
 from .schedule import find_locals, schedule
 from .scope import Scope
-from .text import domains_of, find_names, group_options, launch_lines, list_parameters, make_kernel
-from .trace import Recording
+from .text import domains_of, find_names, find_written, group_options, launch_lines, list_parameters, make_kernel
 
-Pass = Literal["forward", "adjoint", "tangent"]
-Name = tuple[str, str | int]
-"""Kind of an array, and the input's name or the output's number that it belongs to."""
-Arrays = dict[Name, Array]
+KeyedArrays = dict[ArrayKey, Array]
 
 PIECES_PER_THREAD = 8
 """Pieces of a heavy loop per CPU thread, to balance the load."""
@@ -35,18 +32,18 @@ class _Prepared:
     """A compiled pass."""
 
     kernel: Kernel
-    arrays: tuple[tuple[Name | None, Shape, bool], ...]
-    """Name of the array of each argument, None for a workspace, with its shape: its elements along the first axis.
+    arrays: tuple[tuple[ArrayKey | None, Shape, bool], ...]
+    """Key of the array of each argument, None for a workspace, with its shape: its elements along the first axis.
     True for an array that the loops take component by component."""
-    results: tuple[tuple[Name, Shape], ...]
-    changed: frozenset[Name]
+    results: tuple[tuple[ArrayKey, Shape], ...]
+    changed: frozenset[ArrayKey]
     """Arrays among those given that the loops overwrite."""
     relations: tuple[str, ...]
     numbers: tuple[str, ...]
     sizes: tuple[int, ...]
 
 
-def run_pass(op: Op, name: Pass, given: Arrays, *, alike: bool = False) -> list[Array]:
+def run_pass(op: Op, name: PassName, given: KeyedArrays, *, alike: bool = False) -> list[Array]:
     """Run one pass. Returns the results: values or tangents of the outputs, or adjoints of the varying inputs.
 
     `given` has the values of the inputs, and their tangents or the adjoints of the outputs. With `alike`, the results
@@ -75,7 +72,7 @@ def run_pass(op: Op, name: Pass, given: Arrays, *, alike: bool = False) -> list[
     return list(made.values())
 
 
-def _prepare(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
+def _prepare(op: Op, name: PassName, parallel: bool, alike: bool) -> _Prepared:
     """Compile a pass, or find it compiled for the same shapes."""
     shapes = [v.shape if isinstance(v, Value) else None for v in op.inputs.values()]
     key = (op.pattern, name, parallel, alike, tuple(shapes), op.domain, op.onto, op.variant)
@@ -96,7 +93,7 @@ def _isolate(op: Op) -> Op:
     inputs = {name: copy(name, value) for name, value in op.inputs.items()}
     outputs = tuple([Value(f"result_{k}", value.shape, "local", value.view) for k, value in enumerate(op.outputs)])
     isolated = replace(op, inputs=inputs, outputs=outputs)
-    Recording({}).name_domains(isolated)
+    Draft({}).name_domains(isolated)
     for name, value in isolated.arrays.items():
         value.view = isolated.views[name]
     op.pattern.arrange(isolated)
@@ -111,7 +108,7 @@ def _arrange(array: Array, shape: Shape, *, by_component: bool) -> Array:
 
 
 @runtime.cached
-def _passes_of_ops() -> WeakKeyDictionary[Op, dict[tuple[Pass, bool, bool], _Prepared]]:
+def _passes_of_ops() -> WeakKeyDictionary[Op, dict[tuple[PassName, bool, bool], _Prepared]]:
     """The compiled passes of sub-steps that were run before, for the settings in force."""
     return WeakKeyDictionary()
 
@@ -122,7 +119,7 @@ def _prepared_passes() -> dict[Any, _Prepared]:
     return {}
 
 
-def _compile(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
+def _compile(op: Op, name: PassName, parallel: bool, alike: bool) -> _Prepared:
     names = _slot_names(op)
     varying = [value for value in op.values() if value.varies]
     scope = Scope(gathers=parallel, wanted=varying, moving=varying, numbers_vary=True, alike=alike)
@@ -157,7 +154,8 @@ def _compile(op: Op, name: Pass, parallel: bool, alike: bool) -> _Prepared:
     elements = {places[slot].array: slot.memory_element for slot in memory}
     parameters = list_parameters(elements, scope.relations, scope.numbers, [*sizes, "pieces"])
     options, title = group_options(groups) | {"alike": alike}, f"{name}_{op.pattern.element.name}"
-    kernel = make_kernel(title, parameters, body, scope.functions, runtime.real(), **options)
+    written = find_written(groups, places)
+    kernel = make_kernel(title, parameters, body, scope.functions, runtime.real(), written, **options)
     return _Prepared(
         kernel,
         tuple([(names.get(slot), *_arrangement(slot)) for slot in memory]),
@@ -180,10 +178,10 @@ def _arrangement(slot: Slot) -> tuple[Shape, bool]:
     return (value.count, *value.element), slot.by_component
 
 
-def _slot_names(op: Op) -> dict[Slot, Name]:
+def _slot_names(op: Op) -> dict[Slot, ArrayKey]:
     """Names of the slots of the inputs and outputs."""
     kinds: tuple[Any, ...] = ("value", "adjoint", "tangent")
-    found: dict[Slot, Name] = {}
+    found: dict[Slot, ArrayKey] = {}
     for kind in kinds:
         found |= {Slot(kind, value): (kind, name) for name, value in op.arrays.items()}
         found |= {Slot(kind, value): (kind, number) for number, value in enumerate(op.outputs)}

@@ -28,9 +28,9 @@ from simphys.autograd.kernels import device
 from simphys.autograd.kernels.calls import Chain, Entries, KernelCall, Launch
 from simphys.simulator import Array
 
-from .action import Access, Action, Kind, Moment, Slot, no_loop
+from .action import Access, Action, ArrayKey, Kind, Moment, PassName, Slot, no_loop
 from .function import declare
-from .operation import EXTRAS, Finish, Key, Like, Operation, Pass, Run, whole_view
+from .operation import EXTRAS, Finish, Like, Operation, Run, whole_view
 from .program import WHOLE, Op
 from .scope import Scope, adjoint_slot
 
@@ -72,7 +72,7 @@ class Launched(Operation):
         for value in (*op.values(), *op.outputs):
             value.is_flat = True
 
-    def _append_results(self, op: Op, scope: Scope, name: Pass, kind: Kind) -> None:
+    def _append_results(self, op: Op, scope: Scope, name: PassName, kind: Kind) -> None:
         targets = dict(zip(self._likes, [Slot(kind, value) for value in op.outputs], strict=True))
         written = [slot for slot in targets.values() if slot not in scope.frozen]
         slots = self._slots(op, name)
@@ -104,7 +104,7 @@ class Launched(Operation):
         reads += [targets[name] for name in targets if adds[name]]
         scope.add(_make_launch(bind, reads, targets.values()))
 
-    def run_alone(self, op: Op, name: Pass, given: Mapping[Key, Array]) -> list[Array]:
+    def run_alone(self, op: Op, name: PassName, given: Mapping[ArrayKey, Array]) -> list[Array]:
         arrays = {n: _bring(given[self._key(n)]) for n in self._reads[name] if n not in EXTRAS}
         values = list(op.values() if name == "adjoint" else op.outputs)
         names = self.varying if name == "adjoint" else tuple(self._likes)
@@ -115,7 +115,7 @@ class Launched(Operation):
         return [device.to_host(target.entries.numbers, (value.size,)).reshape(value.shape) for target, value in taken]
 
     def _start(
-        self, op: Op, name: Pass, given: Mapping[str, Entries], out: Mapping[str, Target], moment: Moment | None
+        self, op: Op, name: PassName, given: Mapping[str, Entries], out: Mapping[str, Target], moment: Moment | None
     ) -> Launch:
         run, model = self._runs[name], op.model
         assert run is not None and model is not None, "checked by the caller"

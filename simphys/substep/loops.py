@@ -12,7 +12,7 @@ from simphys.numerics.element import Rule
 from .action import Access, Site, Slot, zero_element
 from .contribution import Contribution, Ends, add_own_adjoint, append_loop, write_ends, write_own
 from .pattern import Pattern, Source
-from .program import WHOLE, Op, Value, View
+from .program import WHOLE, ElementView, Op, Value
 from .scope import Scope, adjoint_slot
 
 Load = Callable[[str, Literal["value", "tangent"]], str]
@@ -215,7 +215,7 @@ class LoopPattern(Pattern):
             return site.assign(value.name, site.load_at(slot, view, "0"))
         return site.load(slot, view)
 
-    def load_gathered(self, site: Site, op: Op, scope: Scope, by: str, slot: Slot, view: View) -> str:
+    def load_gathered(self, site: Site, op: Op, scope: Scope, by: str, slot: Slot, view: ElementView) -> str:
         """Load the element that an index array names; 0 where it names none."""
         if not view.domain.size:  # no element that `picked` could be
             return zero_element(view.element)

@@ -118,42 +118,33 @@ def add_outer_products(
     """Add left[i] right[j] of all steps, the last one first, to target[i, j], for some rows: (first, count)."""
     first_row, count_rows = rows
 
-    def factors() -> list[str]:
-        entries = [f"{left.array}[{left.offset} + {first_row} + {q}]" for q in range(count_rows)]
-        return [site.assign("factor", entry) for entry in entries]
+    factors = [f"{left.array}[{left.offset} + {first_row} + {q}]" for q in range(count_rows)]
 
     def block(first: str, count: int) -> None:
-        to = [position(site, target, f"({first_row} + {q}) * {columns} + {first}") for q in range(count_rows)]
-        totals = [site.assign("total", f"vector_{count}(0.0)") for _ in range(count_rows)]
-        with lanes(site, count) as r:
-            for at, total in zip(to, totals, strict=True):
-                site.line(f"{total}[{r}] = {target.array}[{at} + {r}]")
-        with site.block(TIME):
-            start, left_entries = position(site, right, first), factors()
-            with lanes(site, count) as r:
-                value = site.assign("value", f"{right.array}[{start} + {r}]")
-                for factor, total in zip(left_entries, totals, strict=True):
-                    site.line(f"{total}[{r}] += {factor} * {value}")
-        with lanes(site, count) as r:
-            for at, total in zip(to, totals, strict=True):
-                site.line(f"{target.array}[{at} + {r}] = {total}[{r}]")
-
-    def block_in_memory(first: str, count: int) -> None:
-        """Add through memory: the compiler may reorder a sum in few registers, by the number of steps."""
-        to = [position(site, target, f"({first_row} + {q}) * {columns} + {first}") for q in range(count_rows)]
-        with site.block(TIME):
-            start, left_entries = position(site, right, first), factors()
-            with lanes(site, count) as r:
-                value = site.assign("value", f"{right.array}[{start} + {r}]")
-                for factor, at in zip(left_entries, to, strict=True):
-                    site.line(f"{target.array}[{at} + {r}] = {target.array}[{at} + {r}] + {factor} * {value}")
-
-    def either(first: str, count: int) -> None:
-        # Taichi 1.7.4 fails on two loops with vectors that are indexed at run time in one kernel for Vulkan.
+        # Through memory but for whole blocks: the compiler may reorder a sum in few registers, by the number of steps;
+        # and Taichi 1.7.4 fails on two loops with vectors that are indexed at run time in one kernel for Vulkan.
         in_registers = (count_rows, count) == (SUMS, LANES) and not runtime.settings().on_gpu
-        (block if in_registers else block_in_memory)(first, count)
+        to = [position(site, target, f"({first_row} + {q}) * {columns} + {first}") for q in range(count_rows)]
+        totals = [site.assign("total", f"vector_{count}(0.0)") for _ in to if in_registers]
+        if in_registers:
+            with lanes(site, count) as r:
+                for at, total in zip(to, totals, strict=True):
+                    site.line(f"{total}[{r}] = {target.array}[{at} + {r}]")
+        with site.block(TIME):
+            start = position(site, right, first)
+            left_entries = [site.assign("factor", factor) for factor in factors]
+            with lanes(site, count) as r:
+                value = site.assign("value", f"{right.array}[{start} + {r}]")
+                sums = [f"{total}[{r}]" for total in totals] or [f"{target.array}[{at} + {r}]" for at in to]
+                for factor, each in zip(left_entries, sums, strict=True):
+                    added = f"+= {factor} * {value}" if in_registers else f"= {each} + {factor} * {value}"
+                    site.line(f"{each} {added}")
+        if in_registers:
+            with lanes(site, count) as r:
+                for at, total in zip(to, totals, strict=True):
+                    site.line(f"{target.array}[{at} + {r}] = {total}[{r}]")
 
-    pieces(site, columns, LANES, either)
+    pieces(site, columns, LANES, block)
 
 
 def add_rows(site: Site, first: str, count: int, given: Place, target: Place) -> None:

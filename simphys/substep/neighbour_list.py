@@ -18,7 +18,7 @@ from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 
 from .action import Action, Site, Slot, size_name
-from .program import WHOLE, Domain, Value, View
+from .program import WHOLE, Domain, ElementView, Value
 from .scope import Scope, hidden
 
 PARTS = 64
@@ -102,7 +102,7 @@ class NeighbourList(NamedTuple):
     """1 once there are lists, and 1 if they are made anew."""
 
     @property
-    def view(self) -> View:
+    def view(self) -> ElementView:
         return self.position.value.elements
 
     def load(self, site: Site, slot: Slot, index: str) -> str:
@@ -252,7 +252,7 @@ class NeighbourList(NamedTuple):
         return site.assign("cell", _flatten(self._place_cell(site, x), self._count_cells()))
 
 
-def find_list(scope: Scope, region: Region, position: Value, view: View) -> NeighbourList:
+def find_list(scope: Scope, region: Region, position: Value, view: ElementView) -> NeighbourList:
     """Return the lists of the particles at a position; sub-steps of one region share them."""
     key = region, position
     if key not in scope.lists:
@@ -260,13 +260,13 @@ def find_list(scope: Scope, region: Region, position: Value, view: View) -> Neig
     return scope.lists[key]
 
 
-def _make_list(region: Region, position: Value, view: View) -> NeighbourList:
+def _make_list(region: Region, position: Value, view: ElementView) -> NeighbourList:
     n, name = view.domain.size, view.domain.name
 
     def make(part: str, size: int, element: tuple[int, ...] = (), *, own: bool = False) -> Slot:
         domain = view.domain if own else Domain(f"{part}_of_{name}", size)
         # Of the kind of an adjoint, as no sub-step makes it, and nothing computes it again.
-        return Slot("adjoint", hidden(f"{part}_at_{position.name}", domain, View(domain, element)))
+        return Slot("adjoint", hidden(f"{part}_at_{position.name}", domain, ElementView(domain, element)))
 
     return NeighbourList(
         region,

@@ -28,7 +28,7 @@ from .function import declare
 from .neighbour_list import NeighbourList, find_list, read_region
 from .pairs import Pairs, Term
 from .pattern import name_ends, name_sources
-from .program import Op, Value, View
+from .program import ElementView, Op, Value
 from .scope import Scope
 
 DIFFERENCE = "difference to the neighbour"
@@ -161,7 +161,7 @@ class Neighbours(Pairs):
             return lambda j: site.named[DIFFERENCE]
         return super()._term(site, op, scope, name, kind, used=used)
 
-    def _pair_adjoint(self, site: Site, slot: Slot, view: View) -> Term:
+    def _pair_adjoint(self, site: Site, slot: Slot, view: ElementView) -> Term:
         if not self.even:
             return super()._pair_adjoint(site, slot, view)
         own = site.load(slot, view)

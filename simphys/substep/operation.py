@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -23,21 +23,18 @@ from simphys.autograd import runtime
 from simphys.autograd.errors import InputError, MissingJvp
 from simphys.simulator import Array, Shape
 
-from .action import Access, Action, Arrays, Kind, Moment, Slot, no_loop
+from .action import Access, Action, ArrayKey, Kind, Moment, PassName, Slot, SlotArrays, no_loop
 from .function import declare
 from .pattern import Pattern, Source, camel_case
-from .program import WHOLE, Domain, Op, Value, View
+from .program import WHOLE, Domain, ElementView, Op, Value
 from .scope import Scope, adjoint_slot
 
 Run = Callable[..., Any]
 Like = str | Callable[[Any], Shape]
 """Name of the input whose shape a result has, or a function of the model that gives the shape."""
-Pass = Literal["forward", "adjoint", "tangent"]
-Key = tuple[Any, str | int]
-"""Kind of an array, and the input's name or the output's number that it belongs to."""
 EXTRAS = ("out", "moment", "wanted")
 """Parameters that are neither inputs nor results."""
-Finish = Callable[[Any, Pass, dict[str, Any]], None]
+Finish = Callable[[Any, PassName, dict[str, Any]], None]
 
 
 def operation(
@@ -142,14 +139,14 @@ class Operation(Pattern):
         self.require_tangent()
         self._append_results(op, scope, "tangent", "tangent")
 
-    def _append_results(self, op: Op, scope: Scope, name: Pass, kind: Kind) -> None:
+    def _append_results(self, op: Op, scope: Scope, name: PassName, kind: Kind) -> None:
         """Append the call that computes the results, or their tangents."""
         targets = [Slot(kind, value) for value in op.outputs]
         written = [slot for slot in targets if slot not in scope.frozen]
         call, slots = self._bind(op, name), self._slots(op, name)
         still = {slot for slot in slots.values() if slot.kind == "tangent" and not scope.moves(slot.value)}
 
-        def run(arrays: Arrays, moment: Moment) -> None:
+        def run(arrays: SlotArrays, moment: Moment) -> None:
             memory = [arrays[slot] if slot in written else _make_zeros(slot) for slot in targets]
             given = {n: _make_zeros(slot) if slot in still else arrays[slot] for n, slot in slots.items()}
             call(given, memory, (), moment)
@@ -165,7 +162,7 @@ class Operation(Pattern):
             targets[name] = adjoint_slot(value)
             adds[name] = scope.begin(targets[name], value.view or whole_view(value), "own")
 
-        def run(arrays: Arrays, moment: Moment) -> None:
+        def run(arrays: SlotArrays, moment: Moment) -> None:
             memory = {name: arrays[slot] for name, slot in targets.items()}
             given = {n: _make_zeros(slot) if slot in missing else arrays[slot] for n, slot in slots.items()}
             out = {name: array for name, array in memory.items() if not adds[name]}
@@ -184,7 +181,7 @@ class Operation(Pattern):
 
     # --- a pass by itself
 
-    def run_alone(self, op: Op, name: Pass, given: Mapping[Key, Array]) -> list[Array]:
+    def run_alone(self, op: Op, name: PassName, given: Mapping[ArrayKey, Array]) -> list[Array]:
         """Run a pass. Returns the results, their tangents, or the adjoints of the inputs."""
         real, call = runtime.real_dtype(), self._bind(op, name)
         arrays = {n: given[self._key(n)] for n in self._reads[name] if n not in EXTRAS}
@@ -199,7 +196,7 @@ class Operation(Pattern):
 
     # --- calls
 
-    def _bind(self, op: Op, name: Pass) -> Callable[..., Sequence[Any]]:
+    def _bind(self, op: Op, name: PassName) -> Callable[..., Sequence[Any]]:
         """Make a function that calls one of the given ones with arrays by parameter, and with what it wants besides.
 
         Results and their tangents go to the sequence `out`.
@@ -233,7 +230,7 @@ class Operation(Pattern):
     def _named(self, op: Op) -> list[tuple[str, Value]]:
         return list(zip(self._likes, op.outputs, strict=True))
 
-    def _require_arrays(self, name: Pass, found: Sequence[Any], expected: Mapping[str, Shape]) -> None:
+    def _require_arrays(self, name: PassName, found: Sequence[Any], expected: Mapping[str, Shape]) -> None:
         """Raise InputError unless a function returned real arrays of these shapes, or None where it stands for 0."""
         if len(found) != len(expected):
             constraint = f"its {name} returns {len(expected)} values: {', '.join(expected)}"
@@ -246,11 +243,11 @@ class Operation(Pattern):
                 constraint = f"{label}, which its {name} returns, is an array of floats of shape {list(shape)}"
                 raise InputError(self.source, constraint, f"{kind} of shape {list(size)}", "Return such an array.")
 
-    def _slots(self, op: Op, name: Pass) -> dict[str, Slot]:
+    def _slots(self, op: Op, name: PassName) -> dict[str, Slot]:
         """Slots of everything that one of the functions reads, by parameter."""
         return {n: _slot(op, self._key(n)) for n in self._reads[name] if n not in EXTRAS}
 
-    def _key(self, parameter: str) -> Key:
+    def _key(self, parameter: str) -> ArrayKey:
         """Kind of an array, and the input's name or the output's number that it belongs to."""
         names = list(self._likes)
         if parameter in self.arguments:
@@ -262,12 +259,12 @@ class Operation(Pattern):
         return "tangent", parameter[1:]
 
 
-def whole_view(value: Value) -> View:
+def whole_view(value: Value) -> ElementView:
     """View of an array as numbers of an index set of its own."""
-    return View(Domain(f"all_{value.name}", value.size), ())
+    return ElementView(Domain(f"all_{value.name}", value.size), ())
 
 
-def _slot(op: Op, key: Key) -> Slot:
+def _slot(op: Op, key: ArrayKey) -> Slot:
     kind, owner = key
     value = op.outputs[owner] if isinstance(owner, int) else op.inputs[owner]
     assert isinstance(value, Value), "all inputs are arrays"
@@ -290,7 +287,7 @@ def _make_zeros(slot: Slot) -> Array:
 
 
 def _make_call(
-    run: Callable[[Arrays, Moment], None], reads: Iterable[Slot], writes: Iterable[Slot], access: Access = "other"
+    run: Callable[[SlotArrays, Moment], None], reads: Iterable[Slot], writes: Iterable[Slot], access: Access = "other"
 ) -> Action:
     """Make the action of a call; with access "own", the memory of what it writes may be that of what it reads."""
     return Action(WHOLE, no_loop, dict.fromkeys(reads, access), dict.fromkeys(writes, access), call=run)

@@ -24,7 +24,7 @@ from .contribution import Contribution
 from .function import declare
 from .loops import LoopPattern, RuleInputs
 from .pattern import name_ends, name_sources
-from .program import WHOLE, Domain, Op, Value, View
+from .program import WHOLE, Domain, ElementView, Op, Value
 from .scope import Scope
 
 OF_FIRST, OF_SECOND = ("one", "mark"), ("other", "other mark")
@@ -87,7 +87,7 @@ class Pairs(LoopPattern):
         op.outputs = self.make_outputs(op, domain)
         return op
 
-    def view(self, name: str, value: Value, domain: Domain) -> View:
+    def view(self, name: str, value: Value, domain: Domain) -> ElementView:
         return super().view(name, value, domain if self._is_swept(name) else WHOLE)
 
     def arrange(self, op: Op) -> None:
@@ -132,8 +132,8 @@ class Pairs(LoopPattern):
         """Write the sum over j of some results of a rule, by number, with the shape of each. Returns the totals."""
         totals = [site.assign("total", zero_element(shape)) for shape in results.values()]
         j = site.fresh("j")
-        with site.block(f"for {j} in range({size_name(op.domain)}):"):
-            found = self.call(site, rule, [term(j) for term in terms], scope)
+        for k in site.each(j, size_name(op.domain)):
+            found = self.call(site, rule, [term(k) for term in terms], scope)
             for total, number in zip(totals, results, strict=True):
                 site.line(f"{total} += {found[number]}")
         return totals
@@ -157,12 +157,12 @@ class Pairs(LoopPattern):
         own = site.load(slot, view)
         return lambda j: own
 
-    def _difference(self, site: Site, slot: Slot, view: View) -> Term:
+    def _difference(self, site: Site, slot: Slot, view: ElementView) -> Term:
         """Prepare the entry of i less that of j."""
         own = site.load(slot, view)
         return lambda j: site.assign("difference", f"{own} - {site.load_at(slot, view, j)}")
 
-    def _pair_adjoint(self, site: Site, slot: Slot, view: View) -> Term:
+    def _pair_adjoint(self, site: Site, slot: Slot, view: ElementView) -> Term:
         """Prepare the adjoint of the result of a pair."""
         return self._difference(site, slot, view)
 

@@ -14,7 +14,7 @@ from simphys.numerics.outside import Outside
 from simphys.simulator import Shape
 
 from .fit import Use, remedy_for_vector, require_fit
-from .program import WHOLE, Domain, Op, Value, View, arrays_of, make_local
+from .program import WHOLE, Domain, ElementView, Op, Value, arrays_of, make_local
 from .relation import find_attribute, read_relation, with_inverse
 from .scope import Scope
 
@@ -253,24 +253,24 @@ class Pattern(ABC):
         """Return the shape of what a parameter takes."""
         return op.views[name].element if name in op.views else ()
 
-    def make_views(self, inputs: Mapping[str, Value | float], domain: Domain) -> dict[str, View]:
+    def make_views(self, inputs: Mapping[str, Value | float], domain: Domain) -> dict[str, ElementView]:
         """Make the views of the arrays among the inputs."""
         return {name: self.view(name, value, domain) for name, value in arrays_of(inputs).items()}
 
-    def view(self, name: str, value: Value, domain: Domain) -> View:
+    def view(self, name: str, value: Value, domain: Domain) -> ElementView:
         """Elements of an input of the given index set, or of the whole for shared ones."""
         if domain == WHOLE or self.sources[name].kind == "shared":
-            return View(WHOLE, value.shape)
+            return ElementView(WHOLE, value.shape)
         if self.sources[name].kind == "constant" and value.shape[:1] != (domain.size,):
-            return View(WHOLE, value.shape)
-        return View(domain, value.shape[1:])
+            return ElementView(WHOLE, value.shape)
+        return ElementView(domain, value.shape[1:])
 
-    def foreign_view(self, name: str, value: Value) -> View:
+    def foreign_view(self, name: str, value: Value) -> ElementView:
         """Elements of an input of another index set, which is named after the array."""
         if not value.shape:
             found = f"a single number for {self.sources[name].field}"
             raise InputError(self.source, "a gathered array has an entry for each index", found, "Declare it shared.")
-        return View(Domain(self.sources[name].field, value.shape[0]), value.shape[1:])
+        return ElementView(Domain(self.sources[name].field, value.shape[0]), value.shape[1:])
 
 
 def _place_arguments(sources: Mapping[str, Source]) -> tuple[tuple[str, ...], tuple[int | None, ...]]:

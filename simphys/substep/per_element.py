@@ -17,7 +17,7 @@ from .contribution import Contribution, add_own_adjoint
 from .function import declare
 from .grid import CELLS, GridPattern, locate_cell
 from .pattern import Source, name_sources
-from .program import WHOLE, Domain, Op, Value, View, arrays_of
+from .program import WHOLE, Domain, ElementView, Op, Value, arrays_of
 from .relation import cached, find_attribute
 from .scope import Scope
 
@@ -99,7 +99,7 @@ class PerElement(GridPattern):
                     raise InputError(self.source, constraint, found, "Gather by another index array of the model.")
                 relations |= self.read_relation(model, source.by, (domain.size,), length)
         parts = {name: self._read_array(model, source.field, domain.size) for name, source in self._of_model.items()}
-        views |= {name: View(domain, part.shape[1:]) for name, part in parts.items()}
+        views |= {name: ElementView(domain, part.shape[1:]) for name, part in parts.items()}
         if parts:
             relations[TABLE] = self._tabulate(model, list(parts.values()))
         op = Op(self, inputs, domain, views, relations=relations)
@@ -178,7 +178,8 @@ class PerElement(GridPattern):
         sizes = [math.prod(shape) for shape, _ in layout.values()]
         begin, (shape, number) = sum(sizes[: list(layout).index(name)]), layout[name]
         table = scope.relation(op, TABLE)
-        parts = [f"{table}[{sum(sizes)} * {site.index} + {begin + c}]" for c in range(math.prod(shape))]
+        at = [f"{sum(sizes)} * {site.index} + {begin + c}" for c in range(math.prod(shape))]
+        parts = [site.read_constant(table, each) for each in at]
         found = build_element(parts, shape)
         return site.assign(name, f"ti.cast({found}, i32)" if number == "i" else found)
 
@@ -199,7 +200,7 @@ class PerElement(GridPattern):
         in_cell = name in self.sources and self.sources[name].kind == "cell"
         return (len(op.domain.grid),) if in_cell else super().element_shape(op, name)
 
-    def view(self, name: str, value: Value, domain: Domain) -> View:
+    def view(self, name: str, value: Value, domain: Domain) -> ElementView:
         kind, by = self.sources[name].kind, self.sources[name].by
         if kind == "gathered":
             return self.foreign_view(name, value)
@@ -212,7 +213,7 @@ class PerElement(GridPattern):
         if not domain.grid:
             return super().view(name, value, domain)
         own = kind == "own" or (kind == "constant" and value.shape[: len(domain.grid)] == domain.grid)
-        return self.view_cells(name, value, domain) if own else View(WHOLE, value.shape)
+        return self.view_cells(name, value, domain) if own else ElementView(WHOLE, value.shape)
 
     def has_gaps(self, op: Op, by: str) -> bool:
         return by in op.variant[0] if op.variant else True

@@ -28,7 +28,7 @@ WHOLE = Domain("whole", 1)
 """Index set of sub-steps that act on the whole system at once."""
 
 
-class View(NamedTuple):
+class ElementView(NamedTuple):
     """An array as elements of an index set: of shape () numbers, (c,) vectors, (r, c) matrices."""
 
     domain: Domain
@@ -48,7 +48,7 @@ class Value:
     name: str
     shape: Shape
     role: Role
-    view: View | None = None
+    view: ElementView | None = None
     """Elements of the array, as the sub-steps see it; None before the first one does."""
     data: Array | None = field(default=None, repr=False)
     """Numbers of a constant array."""
@@ -69,7 +69,7 @@ class Value:
         return () if self.view is None else self.view.element
 
     @property
-    def elements(self) -> View:
+    def elements(self) -> ElementView:
         """Elements of an array that a sub-step sees."""
         assert self.view is not None, "a sub-step sees it"
         return self.view
@@ -104,7 +104,7 @@ def make_local(name: str, domain: Domain, element: Shape = (), *, components_fir
     """Make a value with an element for each index of a set."""
     leading = () if domain == WHOLE else domain.grid or (domain.size,)
     shape = (*element, *leading) if components_first else (*leading, *element)
-    return Value(name, shape, "local", View(domain, element, components_first))
+    return Value(name, shape, "local", ElementView(domain, element, components_first))
 
 
 def arrays_of(inputs: Mapping[str, Value | float]) -> dict[str, Value]:
@@ -121,7 +121,7 @@ class Op:
     inputs: Mapping[str, Value | float]
     """Value of each parameter of the element function, or a number that no gradient flows to."""
     domain: Domain
-    views: Mapping[str, View]
+    views: Mapping[str, ElementView]
     """Elements of each array among the inputs."""
     outputs: tuple[Value, ...] = ()
     relations: Mapping[str, Array] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class Op:
     variant: Any = None
     """Anything else that the text of its loops depends on, hashable, such as which axes of a grid are periodic."""
     model: ref[Any] | None = None
-    """Model, for operations on whole arrays. Weak, as a model keeps its recorded steps."""
+    """Model, for operations on whole arrays. Weak, as a model keeps its programs."""
 
     @property
     def label(self) -> str:
@@ -158,7 +158,7 @@ class Op:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A recorded step."""
+    """A step as its sub-steps, and the values that go from one to the next."""
 
     ops: tuple[Op, ...]
     state: Mapping[str, Value]
@@ -176,7 +176,7 @@ class Program:
 
     @property
     def is_current(self) -> bool:
-        """True if the step would be recorded like this again: its names and Tensors from outside are what they were."""
+        """True if the step would be read like this again: its names and Tensors from outside are what they were."""
         if self.names is not None and not self.names.is_same:
             return False
         if not all([captured.is_same for captured in self.captured]):

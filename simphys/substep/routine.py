@@ -30,7 +30,7 @@ from simphys.simulator import Shape
 from .action import Access, Action, Site, Slot
 from .function import declare
 from .pattern import Pattern, Source
-from .program import WHOLE, Domain, Op, Value, View, arrays_of
+from .program import WHOLE, Domain, ElementView, Op, Value, arrays_of
 from .relation import cached
 from .routine_text import Constants, Names, Packed, name_function, pack, write_arrays, write_model, write_zeros
 from .scope import Scope, adjoint_slot, hidden
@@ -266,16 +266,18 @@ class _Extra(NamedTuple):
     shapes: Mapping[str, Shape]
 
 
-def _view(name: str, shape: Shape) -> View:
+def _view(name: str, shape: Shape) -> ElementView:
     """View of an array, by its first axis."""
     if not shape:
-        return View(WHOLE, ())
+        return ElementView(WHOLE, ())
     if len(shape) > 2:
-        return View(Domain(f"{name}_entries", int(np.prod(shape))), ())
-    return View(Domain(f"{name}_rows", shape[0]), shape[1:])
+        return ElementView(Domain(f"{name}_entries", int(np.prod(shape))), ())
+    return ElementView(Domain(f"{name}_rows", shape[0]), shape[1:])
 
 
 def _spare(op: Op, slot: Slot) -> Slot:
     """Make a slot for a result that is computed again, where its own numbers stay."""
     value = slot.value
-    return Slot(slot.kind, hidden(f"{value.name}_again", Domain(f"{value.name}_entries", value.size), View(WHOLE, ())))
+    return Slot(
+        slot.kind, hidden(f"{value.name}_again", Domain(f"{value.name}_entries", value.size), ElementView(WHOLE, ()))
+    )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 
 from simphys.autograd import runtime
 
 from .action import Access, Action, Site, Slot, size_name, zero_element
-from .program import WHOLE, Domain, Op, View
+from .program import WHOLE, Domain, ElementView, Op
 from .scope import Scope, hidden
 from .splines import AnyStencil, SplinePattern, op_cells
 
@@ -18,7 +17,7 @@ def scatter(
     pattern: SplinePattern,
     op: Op,
     scope: Scope,
-    targets: Mapping[Slot, View],
+    targets: Mapping[Slot, ElementView],
     begin: Callable[[Site], Callable[[AnyStencil], Sequence[str]]],
     reads: Mapping[Slot, Access],
     *,
@@ -32,7 +31,7 @@ def scatter(
     many, count = pattern.weights.many, math.prod(op_cells(op))
 
     def emit(site: Site) -> None:
-        with nullcontext() if many else site.loop("point", size_name(op.domain)):
+        for _ in [site.index] if many else site.loop("point", size_name(op.domain)):
             terms = begin(site)
             start = "" if scope.grids == 1 else f"piece * {count} + "
             with pattern.each_node(site, op, scope, slopes=slopes) as stencil:
@@ -52,17 +51,17 @@ def scatter(
             _sum_grids(scope, slot, view, target, targets[target], count)
 
 
-def _open_grid(op: Op, scope: Scope, slot: Slot, view: View) -> tuple[Slot, View]:
+def _open_grid(op: Op, scope: Scope, slot: Slot, view: ElementView) -> tuple[Slot, ElementView]:
     """Return the slot that particles add to: a slot of the grid, or as many grids as there are pieces."""
     if scope.grids == 1:
         scope.begin(slot, view, "other")
         return slot, view
     domain = Domain("cells_of_pieces", scope.grids * math.prod(op_cells(op)))
-    parts = View(domain, view.element)
+    parts = ElementView(domain, view.element)
     return Slot("adjoint" if slot.kind == "sum" else slot.kind, hidden(f"pieces_of_{slot}", domain, parts)), parts
 
 
-def _sum_grids(scope: Scope, source: Slot, parts: View, target: Slot, view: View, count: int) -> None:
+def _sum_grids(scope: Scope, source: Slot, parts: ElementView, target: Slot, view: ElementView, count: int) -> None:
     """Append the action that adds up the grids of all pieces in order, and clears them for the next step."""
     adds = scope.begin(target, view, "own")
 

@@ -8,7 +8,7 @@ from typing import Any
 from simphys.numerics.element import Rule
 
 from .action import Access, Action, Kind, Site, Slot, identifier, size_name, zero_element
-from .program import WHOLE, Domain, Op, Value, View, make_local
+from .program import WHOLE, Domain, ElementView, Op, Value, make_local
 
 
 class Scope:
@@ -124,7 +124,7 @@ class Scope:
     def defer(self, action: Action) -> None:
         self.deferred.append(action)
 
-    def begin(self, slot: Slot, view: View, access: Access) -> bool:
+    def begin(self, slot: Slot, view: ElementView, access: Access) -> bool:
         """Prepare a slot for a contribution. Returns True if that is added, False if it sets the slot, as the first."""
         first = slot.kind != "sum" and slot not in self.started
         self.started.add(slot)
@@ -139,7 +139,7 @@ def adjoint_slot(value: Value) -> Slot:
     return Slot("sum" if value.role in ("param", "control") else "adjoint", value)
 
 
-def clear(slot: Slot, view: View, kept: Collection[Slot] = ()) -> Action:
+def clear(slot: Slot, view: ElementView, kept: Collection[Slot] = ()) -> Action:
     """Action that sets a slot to zero; those that are `kept` outlive the step."""
 
     def emit(site: Site) -> None:
@@ -149,13 +149,15 @@ def clear(slot: Slot, view: View, kept: Collection[Slot] = ()) -> Action:
     return Action(view.domain, emit, writes={slot: "own"}, clears=slot if inner else None)
 
 
-def reduce(source: Slot, view: View, target: Slot, target_view: View, *, adds: bool, heavy: bool = True) -> Action:
+def reduce(
+    source: Slot, view: ElementView, target: Slot, target_view: ElementView, *, adds: bool, heavy: bool = True
+) -> Action:
     """Action that adds up the elements of a slot into one."""
 
     def emit(site: Site) -> None:
         total = site.assign("total", zero_element(view.element))
-        with site.block(f"for k in range({size_name(view.domain)}):"):
-            site.line(f"{total} += {site.load_at(source, view, 'k')}")
+        for k in site.each("k", size_name(view.domain)):
+            site.line(f"{total} += {site.load_at(source, view, k)}")
         if adds:
             site.add(target, target_view, total)
         else:
@@ -168,6 +170,6 @@ def reduce(source: Slot, view: View, target: Slot, target_view: View, *, adds: b
     return Action(WHOLE, emit, reads=reads, writes=writes, heavy=heavy)
 
 
-def hidden(name: str, domain: Domain, view: View) -> Value:
+def hidden(name: str, domain: Domain, view: ElementView) -> Value:
     """Value that only the loops of a sub-step know: an element for each index of a loop."""
     return make_local(name, domain, view.element)

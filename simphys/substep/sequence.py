@@ -26,7 +26,7 @@ from .event_text import ROW, saved_name
 from .fit import Use
 from .function import declare
 from .pattern import Pattern, Source, camel_case
-from .program import WHOLE, Domain, Op, Value, View
+from .program import WHOLE, Domain, ElementView, Op, Value
 from .scope import Scope, adjoint_slot, hidden
 from .sequence_call import WORDS, Call, Parameters
 
@@ -259,9 +259,9 @@ class EventSequence(Pattern):
         prefix = op.outputs[0].name if op.outputs else self.over
         found = {}
         for name in self.state:
-            found[name] = Slot(kind, hidden(f"{prefix}_{name}_before", many, View(many, op.views[name].element)))
+            found[name] = Slot(kind, hidden(f"{prefix}_{name}_before", many, ElementView(many, op.views[name].element)))
         for name in ROW:
-            found[name] = Slot(kind, hidden(f"{prefix}_{name}", rows, View(rows, ())))
+            found[name] = Slot(kind, hidden(f"{prefix}_{name}", rows, ElementView(rows, ())))
         return found
 
     def _make_saved(self, op: Op) -> dict[str, Slot]:
@@ -270,7 +270,7 @@ class EventSequence(Pattern):
         for kind in self.kinds:
             for source in kind.act.replaces:
                 name = saved_name(source)
-                view = View(rows, op.views[source.field].element)
+                view = ElementView(rows, op.views[source.field].element)
                 found[name] = Slot("adjoint", hidden(f"{op.outputs[0].name}_{name}", rows, view))
         return found
 

@@ -16,7 +16,7 @@ from .contribution import Contribution, Ends, write_ends
 from .function import declare
 from .grid import GridPattern
 from .pattern import name_sources
-from .program import WHOLE, Domain, Op, Value, View
+from .program import WHOLE, Domain, ElementView, Op, Value
 from .relation import cached, with_inverse
 from .scope import Scope
 
@@ -78,12 +78,12 @@ class Sides(GridPattern):
         op.outputs = self.make_outputs(op, domain)
         return op
 
-    def view(self, name: str, value: Value, domain: Domain) -> View:
+    def view(self, name: str, value: Value, domain: Domain) -> ElementView:
         by, count = self.sources[name].by, 2 * len(domain.grid)
         if by == CELL:
             return self.view_cells(name, value, domain)
         if by != SIDE:
-            return View(WHOLE, value.shape)
+            return ElementView(WHOLE, value.shape)
         if value.shape[:1] != (count,):
             constraint = f"{self.sources[name].field} has an entry for each of the {count} sides"
             raise InputError(self.source, constraint, f"shape {list(value.shape)}", "Correct it.")

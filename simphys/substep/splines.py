@@ -21,7 +21,7 @@ from .grid import CELLS, GridPattern
 from .loops import RuleInputs
 from .nodes import Cubic, CubicStencil
 from .pattern import Source
-from .program import Domain, Op, Value, View, arrays_of, make_local
+from .program import Domain, ElementView, Op, Value, arrays_of, make_local
 from .scope import Scope, adjoint_slot
 from .stencil_text import Quadratic, QuadraticStencil
 
@@ -211,6 +211,6 @@ def op_cells(op: Op) -> Shape:
     return cells
 
 
-def dot_product(view: View, a: str, b: str) -> str:
+def dot_product(view: ElementView, a: str, b: str) -> str:
     """Expression of the sum of the products of the components of two elements."""
     return {0: f"{a} * {b}", 1: f"{a}.dot({b})", 2: f"({a} * {b}).sum()"}[len(view.element)]

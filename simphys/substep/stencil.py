@@ -20,7 +20,7 @@ from .function import declare
 from .grid import CELLS, GridPattern, locate_cell
 from .linear_map import LinearMap
 from .pattern import Source
-from .program import Domain, Op, Value, View, arrays_of, make_local
+from .program import Domain, ElementView, Op, Value, arrays_of, make_local
 from .scope import Scope
 
 
@@ -83,7 +83,7 @@ class Stencil(LinearMap, GridPattern):
                     raise InputError(self.source, constraint, repr(term.shift), "Correct the weights.")
         return found.pop()
 
-    def _view(self, name: str, value: Value, domain: Domain) -> View:
+    def _view(self, name: str, value: Value, domain: Domain) -> ElementView:
         cells, rows = domain.grid, self._rows(name, len(domain.grid))
         element = value.shape[: -len(cells)]
         count = 1 + max([term.component for row in rows for term in row], default=0)
@@ -91,7 +91,7 @@ class Stencil(LinearMap, GridPattern):
             vectors = f", or [c, ...] with {count} or more components" if count > 1 else ""
             constraint = f"{name} has an entry for each cell: its shape is {list(cells)}{vectors}"
             raise InputError(self.source, constraint, f"{list(value.shape)}", "Correct it.")
-        return View(domain, element, components_first=bool(element))
+        return ElementView(domain, element, components_first=bool(element))
 
     def _rows(self, name: str, dim: int) -> Sequence[Sum]:
         """List the sum that gives each component of the result."""
@@ -125,7 +125,7 @@ class Stencil(LinearMap, GridPattern):
 
     def adjoint(self, op: Op, scope: Scope) -> None:
         adjoint, dim = Slot("adjoint", op.outputs[0]), len(op.domain.grid)
-        targets: list[tuple[Contribution, View, Sequence[Sum]]] = []
+        targets: list[tuple[Contribution, ElementView, Sequence[Sum]]] = []
         for name in op.inputs:
             rows = self._rows(name, dim)
             if scope.wants(op.inputs[name]) and any(rows):

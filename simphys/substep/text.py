@@ -35,7 +35,11 @@ def indent(lines: Sequence[str], levels: int = 1) -> list[str]:
 
 def write_body(group: Group, places: Mapping[Slot, Place], index: str, suffix: str = "", **where: Any) -> Site:
     """Write the body of a group's loop at one index; `where` it lies in a grid, as `Site` takes it."""
-    site = Site(places, index, suffix, **where)
+    return fill_body(Site(places, index, suffix, **where), group)
+
+
+def fill_body(site: Site, group: Group) -> Site:
+    """Write the body of a group's loop."""
     for action in group.actions:
         action.emit(site)
     site.flush()
@@ -154,9 +158,22 @@ def block_lines(group: Group, places: Mapping[Slot, Place], lanes: int) -> list[
     return [*lines, "ti.simt.block.sync()"]
 
 
-def find_names(lines: Iterable[str]) -> set[str]:
-    """Find the words of lines of text: all names that occur there."""
-    return set(re.findall(r"\w+", "\n".join(lines)))
+_WORD = re.compile(r"\w+")
+
+
+def find_names(lines: Iterable[str]) -> dict[str, None]:
+    """Find the words of lines of text, all names that occur there: each once, in order."""
+    return dict.fromkeys(_WORD.findall("\n".join(lines)))
+
+
+def replace_names(lines: Iterable[str], changes: Mapping[str, Any]) -> list[str]:
+    """Put other words in the place of some in lines of text."""
+    return [_WORD.sub(lambda word: str(changes.get(word[0], word[0])), line) for line in lines]
+
+
+def find_written(groups: Sequence[Group], places: Mapping[Slot, Place]) -> frozenset[str]:
+    """Find the arrays that loops write."""
+    return frozenset([places[slot].array for group in groups for slot in group.writes if slot in places])
 
 
 def domains_of(groups: Sequence[Group]) -> list[Domain]:
@@ -209,9 +226,12 @@ def make_kernel(
     body: Sequence[str],
     functions: Mapping[str, Any],
     real: Any,
+    written: frozenset[str],
     **options: bool,
 ) -> Kernel:
     """Compile a kernel from text. `parameters` has their types: array_real, array_vector_2, ints, pairs, real, i32.
+
+    `written` names the arrays that it writes.
 
     Options: with `reduced`, it compiles in less time: for bodies that are long and hold no loops over elements. With
     `wide`, it loads and stores whole vectors, in aligned arrays. With `alike`, it is compiled alike for any number of
@@ -220,12 +240,18 @@ def make_kernel(
     """
     listed = ", ".join([f"{parameter}: {kind}" for parameter, kind in parameters.items()])
     text = "\n".join([f"def {name}({listed}):", *indent(body or ["pass"])]) + "\n"
-    return _compile(name, text, tuple(sorted(functions.items())), real, tuple(sorted(options.items())))
+    called, chosen = (tuple(sorted(each.items())) for each in (functions, options))
+    return _compile(name, text, called, real, written.intersection(parameters), chosen)
 
 
 @functools.lru_cache(maxsize=512)
 def _compile(
-    name: str, text: str, functions: tuple[tuple[str, Any], ...], real: Any, options: tuple[tuple[str, bool], ...]
+    name: str,
+    text: str,
+    functions: tuple[tuple[str, Any], ...],
+    real: Any,
+    written: frozenset[str],
+    options: tuple[tuple[str, bool], ...],
 ) -> Kernel:
     space: dict[str, Any] = {"ti": ti, "i32": ti.i32, **dict(functions)}
     space["ints"] = ti.types.ndarray(dtype=ti.i32, ndim=1)
@@ -237,21 +263,7 @@ def _compile(
     file = f"<simphys {name} {next(_numbers)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec", dont_inherit=True), space)
-    return GeneratedKernel(space[name], **dict(options), written=find_written(text))
-
-
-def find_written(text: str) -> frozenset[str] | None:
-    """Find the arrays that a kernel's text writes; None if it passes one to a function, which may write it, too.
-
-    Functions take arrays as regions, to be read, and targets, which they write, see routine.py.
-    """
-    head, _, body = text.partition("\n")
-    targets = set(re.findall(r"\bTarget\((\w+)", body))
-    body = re.sub(r"\b(Region|Target)\(\w+", "", body)
-    arrays = set(re.findall(r"(\w+): (?:array_|ints|pairs)", head))
-    if any([word in arrays for word in re.findall(r"\b(\w+)\b(?!\[)", body)]):
-        return None
-    return frozenset(targets | set(re.findall(r"^ *(\w+)\[", body, re.MULTILINE))) & arrays
+    return GeneratedKernel(space[name], **dict(options), written=written)
 
 
 def _element_type(name: str, real: Any) -> Any:

@@ -12,7 +12,7 @@ from .contribution import Contribution, write_own
 from .function import declare
 from .loops import LoopPattern, RuleInputs
 from .pattern import name_sources
-from .program import WHOLE, Op, Value, View
+from .program import WHOLE, ElementView, Op, Value
 from .scope import Scope, hidden, reduce
 
 
@@ -58,7 +58,7 @@ class Total(LoopPattern):
 
         def emit(site: Site) -> None:
             totals = [site.assign("total", zero_element(view.element)) for view in views.values()]
-            with site.loop("k", size_name(op.domain)):
+            for _ in site.loop("k", size_name(op.domain)):
                 for name, result in zip(totals, self.compute(site, op, scope, given), strict=True):
                     site.line(f"{name} += {result}")
             for (slot, view), name in zip(views.items(), totals, strict=True):
@@ -70,7 +70,7 @@ class Total(LoopPattern):
 
     def write_result(self, op: Op, scope: Scope, value: Value, kind: Literal["value", "tangent"]) -> Contribution:
         view = value.elements
-        target, parts = Slot(kind, value), View(op.domain, view.element)
+        target, parts = Slot(kind, value), ElementView(op.domain, view.element)
         if target in scope.frozen:
             return write_own(target, view, scope)
         work = Slot(kind, hidden(f"{value.name}_parts", op.domain, view))

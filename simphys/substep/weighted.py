@@ -22,7 +22,7 @@ from .function import declare
 from .grid import CELLS
 from .linear_map import LinearMap
 from .pattern import Source
-from .program import Domain, Op, Value, View, make_local
+from .program import Domain, ElementView, Op, Value, make_local
 from .relation import cached, invert, read_relation
 from .scope import Scope, adjoint_slot
 
@@ -69,7 +69,7 @@ class Weighted(LinearMap):
         count, relations = cached(
             model, f"{self._by} {real} {shape}", lambda: _read_matrix(model, self._by, shape, self.source)
         )
-        op = Op(self, inputs, rows, {name: View(columns, ())}, relations=relations, variant=(count, columns))
+        op = Op(self, inputs, rows, {name: ElementView(columns, ())}, relations=relations, variant=(count, columns))
         op.outputs = (make_local(next(iter(self.results)), rows),)
         return op
 
@@ -81,9 +81,10 @@ class Weighted(LinearMap):
 
         def add_up(site: Site) -> str:
             total = site.assign("total", "real(0.0)")
-            with site.block(f"for k in range({count}):"):
-                at = site.assign("at", f"ti.max({index}[{count} * {site.index} + k], 0)")
-                site.line(f"{total} += {weight}[{count} * {site.index} + k] * {site.load_at(source, view, at)}")
+            for k in site.each("k", count):
+                entry = f"{count} * {site.index} + {k}"
+                at = site.integer("at", f"ti.max({index}[{entry}], 0)")
+                site.line(f"{total} += {site.read_constant(weight, entry)} * {site.load_at(source, view, at)}")
             return total
 
         append_map(scope, op.domain, target, add_up, {source: "other"})
@@ -96,9 +97,10 @@ class Weighted(LinearMap):
 
         def add_up(site: Site) -> str:
             total = site.assign("total", "real(0.0)")
-            with site.block(f"for k in range({start}[{site.index}], {start}[{site.index} + 1]):"):
-                e = site.assign("entry", f"{entries}[k]")
-                site.line(f"{total} += {weight}[{e}] * {site.load_at(source, result, f'({e} // {count})')}")
+            for k in site.each("k", f"{start}[{site.index}]", f"{start}[{site.index} + 1]"):
+                e = site.integer("entry", f"{entries}[{k}]")
+                term = site.load_at(source, result, f"({e} // {count})")
+                site.line(f"{total} += {site.read_constant(weight, e)} * {term}")
             return total
 
         append_map(scope, view.domain, target, add_up, {source: "other"})

@@ -78,16 +78,16 @@ def test_the_kernels_that_are_printed_are_those_that_a_rollout_launches(
 def test_all_sub_steps_are_named_with_their_formulas_and_the_launches_that_they_are_in(name: str) -> None:
     scene = load(name)
     text = write_kernels(scene, "auto")
-    (recorded,) = memo(scene.model)["recorded steps"].values()
+    (step_program,) = memo(scene.model)["programs of steps"].values()
     head, _, kernels = text.partition("\n\n")
-    zeros = [recorded.program.params[each] for key in recorded.plans for each in key.zeros]
-    needed = {op.label for op in recorded.program.without_idle(zeros).ops}
-    for number, op in enumerate(recorded.program.ops, 1):
+    zeros = [step_program.program.params[each] for key in step_program.plans for each in key.zeros]
+    needed = {op.label for op in step_program.program.without_idle(zeros).ops}
+    for number, op in enumerate(step_program.program.ops, 1):
         row = re.search(rf"^# {number} +{op.pattern.name} +{op.outputs[0].name} +(.*)$", head, re.MULTILINE)
         assert row and row[1].startswith(op.pattern.formula)
         assert (re.search(r" \d", row[1]) is not None) == (op.label in needed)
         assert (op.label in " ".join(kernels.replace("\n#", "").split())) == (op.label in needed)
-    for op in recorded.prologue.ops:
+    for op in step_program.prologue.ops:
         assert op.label in " ".join(head.replace("\n#", "").split())
     assert max(len(line) for line in text.splitlines() if line.startswith("# over")) <= 120
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from simphys.autograd.look.placement import Layout, Wire, place, rows_of
+from simphys.autograd.look.placement import Placement, Wire, place, rows_of
 
 LABEL = 0.1
 
@@ -53,7 +53,7 @@ def inside(points: np.ndarray, frame: np.ndarray) -> bool:
     return bool(np.any(np.all((points > frame[:2] + 1e-9) & (points < frame[2:] - 1e-9), axis=1)))
 
 
-def laid_out(seed: int) -> tuple[Layout, list[Wire], np.ndarray, np.ndarray]:
+def laid_out(seed: int) -> tuple[Placement, list[Wire], np.ndarray, np.ndarray]:
     sizes, rows, wires = random_graph(seed)
     layout = place(sizes, rows, wires, LABEL)
     boxes = corners(layout.boxes[:, :2], layout.boxes[:, 2:])

@@ -28,7 +28,7 @@ def test_the_kernels_of_the_example_are_those_that_the_command_prints(monkeypatc
     monkeypatch.chdir(DOCS / "examples")
     monkeypatch.setattr(sys, "path", list(sys.path))
     printed = simphys("kernels", "tanks.toml").stdout
-    shown = re.findall(r"^```text\n(.*?)^```", TEXT.partition("## Recording")[0], re.DOTALL | re.MULTILINE)
+    shown = re.findall(r"^```text\n(.*?)^```", TEXT.partition("## Program")[0], re.DOTALL | re.MULTILINE)
     assert len(shown) == 2
     assert all(part in printed for part in shown)
 

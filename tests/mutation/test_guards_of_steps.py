@@ -8,15 +8,15 @@ import pytest
 
 from simphys.autograd.kernels import generated
 from simphys.numerics import dependencies, element, in_python, names, outside, vanishing, writes
-from simphys.rollout.engine import memory, nested_engine, prologue, record
+from simphys.rollout.engine import memory, nested_engine, program_of, prologue
 from simphys.simulators.billiards import placement
 from simphys.simulators.rigid import start_checks
-from simphys.substep import action, fit, function, lanes, launch, pattern, program, relation, scope, trace
+from simphys.substep import action, draft, fit, function, lanes, launch, pattern, program, relation, scope
 from simphys.substep.edges import Edges
 from simphys.substep.operation import Operation
 from simphys.substep.operation import _apart as apart
 from simphys.substep.per_element import PerElement
-from simphys.substep.record import _require_names
+from simphys.substep.read_step import _require_names
 
 from ..numerics import test_reading_of_sources as of_sources
 from ..rollout import test_lanes as of_lanes
@@ -110,7 +110,7 @@ STEPS = [
     ),
     Guard(
         "index sets of two sizes",
-        trace.Recording.domain,
+        draft.Draft.domain,
         "!= (size, grid)",
         "is None",
         of_steps.test_index_sets_of_one_name_may_have_two_sizes,
@@ -155,7 +155,7 @@ STEPS = [
     ),
     Guard(
         "writes to Tensors from outside",
-        record,
+        program_of,
         " or not table[key].program.is_current",
         "",
         of_steps.test_a_tensor_from_outside_that_is_written_counts_from_the_next_rollout_on,
@@ -343,7 +343,7 @@ FITS = [
     Guard(
         "index sets of two sizes in a launch",
         launch._isolate,
-        "Recording({}).name_domains(isolated)",
+        "Draft({}).name_domains(isolated)",
         "pass",
         of_launches.test_index_sets_of_one_name_may_have_two_sizes_in_a_launch,
         writes_beyond=True,

@@ -14,7 +14,7 @@ from simphys.rollout import rollout
 from simphys.rollout.engine import generated_engine
 from simphys.rollout.engine.arrays import make_rows, read_rows
 from simphys.rollout.engine.repeated import Launches
-from simphys.substep.program import Domain, Value, View
+from simphys.substep.program import Domain, ElementView, Value
 
 from ..simulators.mass_spring.systems import system
 
@@ -67,7 +67,7 @@ def test_a_launch_that_ends_early_is_an_error(backward: bool) -> None:
 
 @pytest.mark.gpu
 def test_rows_that_nobody_wrote_are_not_numbers_on_a_gpu() -> None:
-    value = Value("x", (3, 2), "local", View(Domain("nodes", 3), (2,)))
+    value = Value("x", (3, 2), "local", ElementView(Domain("nodes", 3), (2,)))
     rows = make_rows(value, 4)
     found = read_rows(rows, value, 1, 4, slice(None))
     assert not runtime.settings().on_gpu or np.isnan(found).all()

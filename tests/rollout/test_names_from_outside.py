@@ -13,7 +13,7 @@ from simphys.autograd import Tensor, tensor
 from simphys.autograd.errors import InputError
 from simphys.autograd.kernels.runtime import ti
 from simphys.rollout import rollout
-from simphys.rollout.engine import engine_of, record
+from simphys.rollout.engine import engine_of, program_of
 from simphys.simulator import Model, Record, Shape
 from simphys.substep import Fields, Functions, Setting, element, per_element, routine
 
@@ -155,10 +155,10 @@ def test_modes_agree_after_a_variable_around_a_step_has_changed() -> None:
 
 def test_a_sub_step_of_another_meaning_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     model = made_of(of_sub_step)
-    first = record(model, of_sub_step, controlled=False)
-    assert record(model, of_sub_step, controlled=False) is first
+    first = program_of(model, of_sub_step, controlled=False)
+    assert program_of(model, of_sub_step, controlled=False) is first
     monkeypatch.setitem(globals(), "CHOSEN", OTHER)
-    assert record(model, of_sub_step, controlled=False) is not first
+    assert program_of(model, of_sub_step, controlled=False) is not first
 
 
 FACTOR = 0.1
@@ -239,7 +239,7 @@ def test_what_is_written_in_place_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(globals(), "SHARES", {"all": [0.1, 0.2]})
     for step, write in ((of_array, lambda: NUMBERS.__setitem__(1, 0.7)), (of_list, lambda: SHARES["all"].append(0.5))):
         model = made_of(step)
-        first = record(model, step, controlled=False)
-        assert record(model, step, controlled=False) is first
+        first = program_of(model, step, controlled=False)
+        assert program_of(model, step, controlled=False) is first
         write()
-        assert record(model, step, controlled=False) is not first
+        assert program_of(model, step, controlled=False) is not first

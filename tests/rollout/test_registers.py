@@ -38,7 +38,7 @@ def test_a_step_written_out_is_the_same_as_in_loops(
     kernels.clear()
     monkeypatch.setattr(registers, "FEW", 10_000)
     monkeypatch.setattr(registers, "LONGEST", 10_000)
-    assert not compare("written out", evaluate(draw(seed)), in_loops)  # a model has its own recorded step
+    assert not compare("written out", evaluate(draw(seed)), in_loops)  # a model has its own program
     assert kernels and all(kernels)
     assert not [line for lines in kernels for line in lines if line.lstrip().startswith(("for ", "if "))]
 

@@ -1,4 +1,4 @@
-"""Recordings of one step give one text: no order in it depends on where values lie in memory."""
+"""Programs of one step give one text: no order in it depends on where values lie in memory."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_recordings_of_a_step_give_the_same_kernels(monkeypatch: pytest.MonkeyPa
     model, params = MODEL, {"k": np.array(0.5)}
     texts, before = set(), []
     for _ in range(RECORDINGS):
-        memo(model).pop("recorded steps", None)
+        memo(model).pop("programs of steps", None)
         engine = model.engine(params, None, batch=1, needs=frozenset("k"), deterministic=False)
         assert isinstance(engine, GeneratedEngine)
         texts.add(show_kernels(engine, "launches"))

@@ -1,4 +1,4 @@
-"""Sums and multiples of values in a recorded step."""
+"""Sums and multiples of values in a program."""
 
 from __future__ import annotations
 

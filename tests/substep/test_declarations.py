@@ -15,8 +15,8 @@ from simphys.autograd.proof.gradcheck import dot_product_test
 from simphys.numerics.element import element_of
 from simphys.rollout import rollout
 from simphys.substep import edges, element, faces, pairs, per_element, total
-from simphys.substep.record import record_step
-from simphys.substep.trace import NotDeclared
+from simphys.substep.draft import NotDeclared
+from simphys.substep.read_step import read_step
 
 from ..helpers.any_model import make_model
 
@@ -226,7 +226,7 @@ def test_what_cannot_be_recorded_says_so() -> None:
         return model.State(state.position.data)
 
     with pytest.raises(NotDeclared, match="the numbers of a value"):
-        record_step(make_model(step, {"rate": (3,)}, {"position": (3,)}), step, controlled=False)
+        read_step(make_model(step, {"rate": (3,)}, {"position": (3,)}), step, controlled=False)
 
 
 @element

@@ -34,7 +34,7 @@ def test_a_loop_that_becomes_worth_sharing_out_is_compiled_again(monkeypatch: py
     op = Pull.pattern.make_op(model, {name: Value(name, shape, "local") for name, shape in shapes.items()})
     random = np.random.default_rng(0)
     with runtime.using(runtime.Settings(threads=2)):
-        given: launch.Arrays = {("value", name): random.standard_normal(shape) for name, shape in shapes.items()}
+        given: launch.KeyedArrays = {("value", name): random.standard_normal(shape) for name, shape in shapes.items()}
         (serial,) = launch.run_pass(op, "forward", given)
         compiled = len(launch._prepared_passes())
         monkeypatch.setattr(runtime, "PARALLEL_WORK_US", 0.0)

@@ -2,21 +2,51 @@
 
 from __future__ import annotations
 
-from simphys.substep.action import Action, Site
-from simphys.substep.program import Domain
+from typing import Any
+
+import pytest
+
+from benchmarks.fuzz.steps.bodies import draw
+from benchmarks.fuzz.steps.checks import evaluate
+from simphys.autograd.kernels.generated import GeneratedKernel
+from simphys.substep import text
+from simphys.substep.action import Action, Site, Slot
+from simphys.substep.place import Place
+from simphys.substep.program import Domain, make_local
 from simphys.substep.schedule import schedule
 from simphys.substep.text import find_written, loop_lines
 
-HEAD = "def loop(a: array_real, b: array_vector_2, at: ints, n: i32):\n"
+
+def test_loops_write_the_arrays_of_slots_that_leave_them() -> None:
+    domain = Domain("cells", 10)
+    slots = [Slot("value", make_local(name, domain)) for name in "abc"]
+    read, local, stored = slots
+
+    def emit(site: Site) -> None:
+        site.store(local, local.value.elements, site.load(read, read.value.elements))
+        site.store(stored, stored.value.elements, site.load(local, local.value.elements))
+
+    groups = schedule([Action(domain, emit, {read: "own"}, {local: "own", stored: "own"})])
+    places = {read: Place("m_a", "0"), stored: Place("m_c", "0")}
+    assert find_written(groups, places) == {"m_c"}
+    assert "m_c[i] = c_3" in "\n".join(loop_lines(groups[0], places))
 
 
-def test_arrays_at_the_beginning_of_a_line_are_written() -> None:
-    body = "    for i in range(n):\n        x = a[at[i]]\n        b[at[i]] = fn(x)\n        c[0] = x\n"
-    assert find_written(HEAD + body) == frozenset({"b"})
+@pytest.mark.parametrize("seed", [0, 3, 5])
+def test_the_text_of_a_kernel_writes_the_arrays_that_its_actions_name(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
 
+    class Read(GeneratedKernel):
+        def __init__(self, function: Any, **options: Any) -> None:
+            super().__init__(function, **options)
+            found.append((self.written, GeneratedKernel(function).written))
 
-def test_an_array_that_a_function_takes_may_be_written_there() -> None:
-    assert find_written(HEAD + "    fn(a, n)\n    b[0] = a[0]\n") is None
+    text._compile.cache_clear()
+    monkeypatch.setattr(text, "GeneratedKernel", Read)
+    evaluate(draw(seed))
+    assert found and all([named == written for named, written in found])
 
 
 def test_a_loop_within_the_body_of_an_element_shares_a_wide_loop() -> None:

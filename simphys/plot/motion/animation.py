@@ -14,7 +14,7 @@ from simphys.plot import style
 from simphys.plot.film import LONGEST, choose_rows, film, write_film
 from simphys.plot.motion import stages
 from simphys.plot.motion.discs import RADIUS
-from simphys.plot.motion.particles import MANY, View, draw_colorbar, draw_particles, draw_walls, read_view
+from simphys.plot.motion.particles import MANY, ParticleView, draw_colorbar, draw_particles, draw_walls, read_view
 from simphys.plot.motion.pendulum import is_pendulum
 from simphys.plot.motion.recorded import Motion, read_motion
 from simphys.plot.motion.rigid import are_rigid
@@ -52,7 +52,7 @@ def is_of_particles(motion: Motion) -> bool:
     return motion.position.shape[1] >= MANY and not len(motion.springs) and motion.dim > 1
 
 
-def _frames_of_stage(recording: Recording, stage: stages.Stage) -> Iterator[np.ndarray]:
+def _frames_of_stage(recording: Recording, stage: stages.FilmStage) -> Iterator[np.ndarray]:
     across, up = stage.size
     shown = choose_rows(stage.time, longest=LONGEST)
     with style.style():
@@ -72,7 +72,7 @@ def _added(axes: Axes, draw: Callable[[], None]) -> list[Artist]:
     return sorted([each for each in axes.get_children() if each not in before], key=lambda each: each.get_zorder())
 
 
-def _frames_of_particles(recording: Recording, view: View) -> Iterator[np.ndarray]:
+def _frames_of_particles(recording: Recording, view: ParticleView) -> Iterator[np.ndarray]:
     shown = choose_rows(view.motion.time)
     across, up = np.ptp(view.limits, axis=1)
     with style.style():
@@ -85,5 +85,5 @@ def _frames_of_particles(recording: Recording, view: View) -> Iterator[np.ndarra
         yield from film(figure, axes, [(view.motion.time[frame], partial(draw, int(frame))) for frame in shown])
 
 
-def _draw(axes: Axes, view: View, frame: int) -> list[Artist]:
+def _draw(axes: Axes, view: ParticleView, frame: int) -> list[Artist]:
     return draw_particles(axes, view, frame, axes.bbox.width / float(np.ptp(view.limits[0])))

@@ -37,7 +37,7 @@ REMEDY = "The picture 'trajectory' shows few bodies, and bodies joined by spring
 
 
 @dataclass(frozen=True)
-class View:
+class ParticleView:
     """Motion projected to the picture.
 
     points [T, n, 2] of the particles, their distance from the viewer `away` [T, n], limits [2, 2] of the picture,
@@ -82,7 +82,7 @@ def particles(recording: Recording, path: str | Path | None = None) -> Figure:
     return figure
 
 
-def read_view(recording: Recording) -> View:
+def read_view(recording: Recording) -> ParticleView:
     """Read the motion of many particles. Errors: NotRecorded if there is none."""
     motion = read_motion(recording)
     count = motion.position.shape[1]
@@ -97,7 +97,7 @@ def read_view(recording: Recording) -> View:
     names = _names(recording, group)
     if group is not None:  # pieces that share a name are one, such as two muscles of a leg
         group = np.array([names.index(name) for name in names])[group]
-    return View(
+    return ParticleView(
         motion=motion,
         around=around,
         points=points,
@@ -123,7 +123,7 @@ def _name_several(recording: Recording) -> str:
     return "particles" if names.word == NODES.word else names.several
 
 
-def draw_walls(axes: Axes, view: View) -> None:
+def draw_walls(axes: Axes, view: ParticleView) -> None:
     """Draw the walls, and set limits and labels of the axes."""
     if view.around.walls is not None:
         draw_box(axes, view.around.wall_lines(), is_periodic=view.around.is_periodic)
@@ -133,7 +133,7 @@ def draw_walls(axes: Axes, view: View) -> None:
     axes.set_ylabel(style.with_unit(up, view.motion.position_unit))
 
 
-def draw_particles(axes: Axes, view: View, frame: int, scale: float) -> list[Artist]:
+def draw_particles(axes: Axes, view: ParticleView, frame: int, scale: float) -> list[Artist]:
     """Draw colliders and particles of a frame; `scale` is the number of pixels per unit of length."""
     away = view.away[frame]
     made: list[Artist] = []
@@ -147,7 +147,7 @@ def draw_particles(axes: Axes, view: View, frame: int, scale: float) -> list[Art
     return sorted(made, key=lambda artist: artist.get_zorder())
 
 
-def draw_colorbar(figure: Figure | SubFigure, axes: list[Axes], view: View) -> None:
+def draw_colorbar(figure: Figure | SubFigure, axes: list[Axes], view: ParticleView) -> None:
     """Draw the colour bar of the particles, or the names of the pieces that colours stand for."""
     if view.group is None:
         label = style.with_unit("speed", view.motion.velocity_unit)
@@ -159,7 +159,9 @@ def draw_colorbar(figure: Figure | SubFigure, axes: list[Axes], view: View) -> N
         axes[-1].figure.legend(handles=marks, loc="outside right upper", handlelength=1.0)
 
 
-def _draw_snapshots(figure: SubFigure, view: View, frames: np.ndarray, rows: int, columns: int, width: float) -> None:
+def _draw_snapshots(
+    figure: SubFigure, view: ParticleView, frames: np.ndarray, rows: int, columns: int, width: float
+) -> None:
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     scale = PIXELS * width / float(np.ptp(view.limits[0]))
     for axes, frame in zip(panels.flat, frames, strict=False):
@@ -206,7 +208,7 @@ def _spacing(position: np.ndarray) -> float:
     return float(np.median(distance[:, 1]))
 
 
-def _image(view: View, frame: int, scale: float) -> np.ndarray:
+def _image(view: ParticleView, frame: int, scale: float) -> np.ndarray:
     """Draw each particle as a disc, the nearest on top: [height, width, 4]. Faster than a collection of circles."""
     width, height = np.ceil(np.ptp(view.limits, axis=1) * scale).astype(int)
     radius = float(np.clip(OVERLAP * view.spacing * scale / 2, 0.7, 40))
@@ -223,7 +225,7 @@ def _image(view: View, frame: int, scale: float) -> np.ndarray:
     return image.view(np.uint8).reshape(height, width, 4)
 
 
-def _colors(view: View, frame: int) -> np.ndarray:
+def _colors(view: ParticleView, frame: int) -> np.ndarray:
     """Colour of each particle, [n, 3], by piece of material or by speed; in space darker if it is farther away."""
     if view.group is None:
         colors = matplotlib.colormaps[COLOR_MAP](view.norm(view.speed[frame]))[:, :3]

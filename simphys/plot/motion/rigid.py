@@ -31,7 +31,7 @@ AWAY = np.array([-np.cos(ELEVATION) * np.sin(AZIMUTH), np.cos(ELEVATION) * np.co
 
 
 @dataclass(frozen=True)
-class View:
+class RigidView:
     """Motion with orientations `turns` [T, n, 1 or 4], sections of the bodies, planes, and limits [2, 2]."""
 
     motion: Motion
@@ -89,7 +89,7 @@ def draw_rigid(figure: Figure, motion: Motion, recording: Recording) -> None:
     curves.set_title("centres of mass of the bodies")
 
 
-def read_bodies(motion: Motion, recording: Recording) -> View:
+def read_bodies(motion: Motion, recording: Recording) -> RigidView:
     """Read all that pictures of rigid bodies need."""
     scene: dict[str, Any] = recording.scene
     time, turns = style.frames(recording, f"{ORIENTATION}/time", f"{ORIENTATION}/value")
@@ -102,7 +102,7 @@ def read_bodies(motion: Motion, recording: Recording) -> View:
     low = np.min([(points - size[:, None]).min(axis=(0, 1)), *[place - own for place, own in wanted]], axis=0)
     high = np.max([(points + size[:, None]).max(axis=(0, 1)), *[place + own for place, own in wanted]], axis=0)
     margin = 0.04 * float((high - low).max())
-    return View(
+    return RigidView(
         motion=motion,
         turns=turns,
         bodies=bodies,
@@ -156,7 +156,7 @@ def _targets(scene: dict[str, Any], last: np.ndarray) -> Iterator[tuple[int, np.
         yield body, place, wanted["orientation"].get(body, last[body])
 
 
-def draw_bodies(axes: Axes, view: View, frame: int) -> None:
+def draw_bodies(axes: Axes, view: RigidView, frame: int) -> None:
     """Draw planes, paths so far, bodies and targets at a frame."""
     motion, dim = view.motion, view.motion.dim
     for plane in view.planes:
@@ -208,7 +208,7 @@ def _side(half: np.ndarray, axis: int, side: int) -> np.ndarray:
     return half * np.insert(around, axis, side, axis=1)
 
 
-def _ground(normal: np.ndarray, offset: float, view: View) -> np.ndarray:
+def _ground(normal: np.ndarray, offset: float, view: RigidView) -> np.ndarray:
     """Compute the outline of a plane: in the plane, the region behind it; in space, a square around all bodies."""
     position = view.motion.position.reshape(-1, view.motion.dim)
     reach = 2 * float(np.ptp(view.limits, axis=1).max())

@@ -33,8 +33,8 @@ from simphys.record import Recording
 
 
 @dataclass(frozen=True)
-class Stage:
-    """Stage of a film: times [T] s, the size [2] of what is drawn, how to prepare the axes and to draw a frame."""
+class FilmStage:
+    """FilmStage of a film: times [T] s, the size [2] of what is drawn, how to prepare the axes and to draw a frame."""
 
     time: np.ndarray
     size: tuple[float, float]
@@ -43,7 +43,7 @@ class Stage:
     ended: str = ""
 
 
-def pendulum_stage(recording: Recording) -> Stage:
+def pendulum_stage(recording: Recording) -> FilmStage:
     """Set the stage of a pendulum: links, masses and the path of the free end. Errors: NotRecorded."""
     time, joints = read_joints(recording)
     points = project(joints)[0]
@@ -58,10 +58,10 @@ def pendulum_stage(recording: Recording) -> Stage:
         axes.plot(*points[: frame + 1, -1].T, color=style.COLORS[1], linewidth=0.8, alpha=0.6)
         axes.plot(*points[frame].T, "-o", color=style.COLORS[0], markersize=8, linewidth=2, zorder=3)
 
-    return Stage(time, _size(low, high), prepare, draw)
+    return FilmStage(time, _size(low, high), prepare, draw)
 
 
-def disc_stage(motion: Motion, recording: Recording) -> Stage:
+def disc_stage(motion: Motion, recording: Recording) -> FilmStage:
     """Set the stage of discs: the table, targets, paths so far."""
     radius, table = recording[RADIUS], read_table(recording)
     low = (motion.position - radius[:, None]).min(axis=(0, 1)) if table is None else table[0]
@@ -84,10 +84,10 @@ def disc_stage(motion: Motion, recording: Recording) -> Stage:
         axes.add_collection(LineCollection(paths, colors=colors, linewidths=1.0, alpha=0.7, zorder=2), autolim=False)
         draw_circles(axes, motion.position[frame], radius, colors, zorder=4)
 
-    return Stage(motion.time, _size(*outer), prepare, draw, motion.ended)
+    return FilmStage(motion.time, _size(*outer), prepare, draw, motion.ended)
 
 
-def rigid_stage(motion: Motion, recording: Recording) -> Stage:
+def rigid_stage(motion: Motion, recording: Recording) -> FilmStage:
     """Set the stage of rigid bodies: shapes with their orientation, planes, targets, paths so far."""
     view = read_bodies(motion, recording)
     low, high = view.limits[:, 0], view.limits[:, 1]
@@ -95,10 +95,12 @@ def rigid_stage(motion: Motion, recording: Recording) -> Stage:
     def prepare(axes: Axes) -> None:
         _set(axes, low, high, motion.position_unit, motion.dim)
 
-    return Stage(motion.time, _size(low, high), prepare, lambda axes, row: draw_bodies(axes, view, row), motion.ended)
+    return FilmStage(
+        motion.time, _size(low, high), prepare, lambda axes, row: draw_bodies(axes, view, row), motion.ended
+    )
 
 
-def network_stage(motion: Motion, recording: Recording) -> Stage:
+def network_stage(motion: Motion, recording: Recording) -> FilmStage:
     """Set the stage of nodes in a plane or in space: the ground, springs, nodes coloured by speed."""
     scene: dict[str, Any] = recording.scene
     turn = np.array(find_turn(scene, motion.dim) or np.eye(motion.dim))
@@ -142,10 +144,10 @@ def network_stage(motion: Motion, recording: Recording) -> Stage:
         held: dict[str, Any] = {"s": 1.5 * area, "marker": "s", "color": style.INK, "linewidths": 0, "zorder": 4}
         axes.scatter(x[motion.pinned], y[motion.pinned], **held)
 
-    return Stage(motion.time, _size(low, high), prepare, draw, motion.ended)
+    return FilmStage(motion.time, _size(low, high), prepare, draw, motion.ended)
 
 
-def line_stage(motion: Motion, recording: Recording) -> Stage:
+def line_stage(motion: Motion, recording: Recording) -> FilmStage:
     """Set the stage of nodes on a line: on their track with springs between them; many by their displacements."""
     place = motion.position[..., 0]
     if place.shape[1] > ON_TRACK:
@@ -165,7 +167,7 @@ def line_stage(motion: Motion, recording: Recording) -> Stage:
         axes.plot(place[frame, motion.pinned], np.zeros(len(motion.pinned)), "s", color=style.INK, markersize=12)
         axes.plot(place[frame, motion.free], np.zeros(len(motion.free)), "o", color=style.COLORS[0], markersize=14)
 
-    return Stage(motion.time, (4.0, 1.0), prepare, draw, motion.ended)
+    return FilmStage(motion.time, (4.0, 1.0), prepare, draw, motion.ended)
 
 
 def _coil(start: float, end: float) -> tuple[np.ndarray, np.ndarray]:
@@ -176,7 +178,7 @@ def _coil(start: float, end: float) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def _displacement_stage(motion: Motion, place: np.ndarray) -> Stage:
+def _displacement_stage(motion: Motion, place: np.ndarray) -> FilmStage:
     moved = place - place[0]
     reach = float(np.abs(moved).max()) or 1.0
 
@@ -187,7 +189,7 @@ def _displacement_stage(motion: Motion, place: np.ndarray) -> Stage:
     def draw(axes: Axes, frame: int) -> None:
         axes.plot(moved[frame], color=style.COLORS[0])
 
-    return Stage(motion.time, (2.0, 1.0), prepare, draw, motion.ended)
+    return FilmStage(motion.time, (2.0, 1.0), prepare, draw, motion.ended)
 
 
 def _with_margin(low: np.ndarray, high: np.ndarray, part: float) -> tuple[np.ndarray, np.ndarray]:

@@ -8,16 +8,16 @@ from typing import Any
 from simphys.autograd import runtime
 from simphys.simulator import Array, Arrays, Engine, Model
 from simphys.simulator.memo import memo
-from simphys.substep.record import record_step
-from simphys.substep.trace import NotDeclared
+from simphys.substep.draft import NotDeclared
+from simphys.substep.read_step import read_step
 
 from .carry import share_layouts
 from .generated_engine import GeneratedEngine
 from .nested_engine import NestedEngine
-from .plan import Recorded
+from .plan import StepProgram
 from .prologue import split_prologue
 
-__all__ = ["GeneratedEngine", "NestedEngine", "engine_of", "record"]
+__all__ = ["GeneratedEngine", "NestedEngine", "engine_of", "program_of"]
 
 
 def engine_of(step: Callable[..., Any]) -> Callable[..., Engine]:
@@ -28,21 +28,21 @@ def engine_of(step: Callable[..., Any]) -> Callable[..., Engine]:
 
     def make_engine(model: Model, params: Arrays, control: Array | None, **options: Any) -> Engine:
         try:
-            recorded = record(model, step, controlled=control is not None)
+            step_program = program_of(model, step, controlled=control is not None)
         except NotDeclared:
             return NestedEngine(model, step, params, control, **options)
-        return GeneratedEngine(model, recorded, params, control, **options)
+        return GeneratedEngine(model, step_program, params, control, **options)
 
     return make_engine
 
 
-def record(model: Model, step: Callable[..., Any], *, controlled: bool) -> Recorded:
-    """Record a model's step, once. Errors: NotDeclared for a step that is not made of declared sub-steps."""
-    table = memo(model).setdefault("recorded steps", {})
+def program_of(model: Model, step: Callable[..., Any], *, controlled: bool) -> StepProgram:
+    """Read a model's step as a program, once. Errors: NotDeclared for a step that is not made of declared sub-steps."""
+    table = memo(model).setdefault("programs of steps", {})
     key = (step, controlled, runtime.real_dtype())  # constant arrays have the precision in force
     if key not in table or not table[key].program.is_current:
-        prologue, program = split_prologue(record_step(model, step, controlled=controlled))
+        prologue, program = split_prologue(read_step(model, step, controlled=controlled))
         share_layouts(program)
-        table[key] = Recorded(type(model).__name__, prologue, program)
-    found: Recorded = table[key]
+        table[key] = StepProgram(type(model).__name__, prologue, program)
+    found: StepProgram = table[key]
     return found

@@ -1,4 +1,4 @@
-"""The engine that is generated from a recorded step; see `simphys.simulator.Engine`."""
+"""The engine that is generated from the program of a step; see `simphys.simulator.Engine`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .arrays import as_elements, make_rows, make_zeros, put_first_row, read_rows
 from .choices import choose
 from .kernels import Loops
 from .memory import ARRAY, FINISHED, ONCE, PROBE, Layout
-from .plan import EnginePlan, Recorded
+from .plan import EnginePlan, StepProgram
 from .repeated import Launch, Launches, StepLaunch, join_launches
 from .stages import HostStage, KernelLaunch, Stage, count_steps
 
@@ -50,7 +50,7 @@ class GeneratedEngine(Engine):
     def __init__(
         self,
         model: Model,
-        recorded: Recorded,
+        step_program: StepProgram,
         params: Arrays,
         control: Array | None,
         *,
@@ -60,9 +60,9 @@ class GeneratedEngine(Engine):
         tangents: Arrays | None = None,
     ) -> None:
         self.model = model
-        self._program, self._prologue = recorded.program, recorded.prologue
+        self._program, self._prologue = step_program.program, step_program.prologue
         self.members, self.needs = batch, needs
-        self._is_complex = recorded.program.is_complex
+        self._is_complex = step_program.program.is_complex
         self._alike = deterministic
         """True if results do not depend on the number of threads, not even by rounding."""
         self._given = params if control is None else {**params, "control": control}
@@ -76,10 +76,10 @@ class GeneratedEngine(Engine):
         self._shapes = shapes
         self._empty = {n: shape for n, shape in model.state_shapes().items() if not math.prod(shape)}
         """Shapes of the fields of the state without entries, which no loop takes."""
-        self._params, self.recorded = params, recorded
+        self._params, self.step_program = params, step_program
         own = {name for name, value in self._given.items() if value.ndim > len(shapes[name])}
-        self._own = frozenset(own | recorded.prologue.find_dependent(own if batch > 1 else ()))
-        self._steps_per_launch = max(1, LOOP_ROUNDS // (ROOM * recorded.rounds))
+        self._own = frozenset(own | step_program.prologue.find_dependent(own if batch > 1 else ()))
+        self._steps_per_launch = max(1, LOOP_ROUNDS // (ROOM * step_program.rounds))
         self._plan = self.make_plan()
         self._carried = {each.name: each.old for each in self._plan.carried}
         self._sums: Any = None
@@ -97,8 +97,8 @@ class GeneratedEngine(Engine):
 
     def make_plan(self, form: forms.Form | None = None) -> EnginePlan:
         """Make the plan of the form that suits the settings in force, or of another one that the step can have."""
-        chosen = choose(self.recorded, members=self.members, own=self._own, alike=self._alike, form=form)
-        return self.recorded.plan(*chosen, needs=self._planned, zeros=self._find_zeros())
+        chosen = choose(self.step_program, members=self.members, own=self._own, alike=self._alike, form=form)
+        return self.step_program.plan(*chosen, needs=self._planned, zeros=self._find_zeros())
 
     def _find_zeros(self) -> frozenset[str]:
         """Find the parameters that are zero, and whose adjoint and tangent nobody wants."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,12 +18,14 @@ from simphys.substep.text import (
     block_lines,
     domains_of,
     find_names,
+    find_written,
     indent,
     keeps_order,
     launch_lines,
     list_parameters,
     loop_lines,
     make_kernel,
+    replace_names,
     spread_lines,
 )
 
@@ -99,7 +100,7 @@ def build_kernel(
     relations = {n: array for n, array in sorted(run.scope.relations.items(), key=_name) if n in named}
     integers = find_integers(run, layout)
     if runtime.settings().on_gpu:  # a loop whose length the compiler knows is one task of the device, else it is two
-        body = _write_out(body, integers)
+        body = replace_names(body, integers)
         named = find_names(body)
     used = [array for array in layout.elements if f"{ARRAY}{array}" in named]
     others = [n for n in COUNTS if n in named]
@@ -115,8 +116,11 @@ def build_kernel(
     chosen = {"reduced": acts_on_whole(run.groups), "exact": keeps_order(run.all_groups)}
     chosen |= {"alike": variant.alike, "block": bool(variant.lanes)}
 
+    written = find_written(run.all_groups, layout.places) | {FINISHED}
+
     def make(name: str, body: list[str], *, graph: bool = False) -> Kernel:
-        return make_kernel(name, {**parameters, **LAUNCH}, body, functions, runtime.real(), **chosen, graph=graph)
+        options = {**chosen, "graph": graph}
+        return make_kernel(name, {**parameters, **LAUNCH}, body, functions, runtime.real(), written, **options)
 
     several = None
     steps = forms.count_steps(lines=len(body))
@@ -141,15 +145,9 @@ def _write_body(
     return _time_loop(text, run, layout, variant, parallel=parallel, backward=backward)
 
 
-def _write_out(body: list[str], integers: Mapping[str, int]) -> list[str]:
-    """Put numbers in the place of their names."""
-    names = re.compile(rf"\b({'|'.join(integers)})\b")
-    return [names.sub(lambda found: str(integers[found[1]]), line) for line in body] if integers else body
-
-
 def _repeat(body: list[str], places: Sequence[int]) -> list[str]:
     """Write a step's loops once for each of several steps, in this order, counted from the row `begin`."""
-    return [re.sub(r"\bbegin\b", f"(begin + {place})", line) for place in places for line in body]
+    return [line for place in places for line in replace_names(body, {"begin": f"(begin + {place})"})]
 
 
 def _name(item: tuple[str, Any]) -> str:

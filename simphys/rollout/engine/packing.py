@@ -15,12 +15,16 @@ from simphys.autograd.kernels import device
 from simphys.autograd.kernels.staging import ARCHS, BINDINGS
 from simphys.simulator import Array
 from simphys.substep.action import element_name
+from simphys.substep.text import replace_names
 
 from .arrays import to_device
 from .memory import ARRAY, Layout
 
 INTEGERS = "packed_integers"
 """Array of all integers but those that change from launch to launch."""
+
+_ENTRY = re.compile(r"(\w+)(\[|, )")
+"""Array with what its index follows: that of an entry, or the start of a `Region`."""
 
 
 @dataclass(frozen=True)
@@ -77,20 +81,15 @@ def pack(
     groups = {name: tuple(arrays) for name, arrays in shared.items()}
     starts = [f"start_{array}" for arrays in groups.values() for array in arrays]
     integers = (*[name for name, kind in parameters.items() if kind == "i32"], *starts)
-    changes: dict[str, str] = {}
-    for name, members in groups.items():
-        changes |= {f"{words[array]}[": f"{name}[start_{array} + " for array in members}
-        changes |= {f"Region({words[array]}, ": f"Region({name}, start_{array} + " for array in members}
-    text = _replace(body, changes, r"\b({})")
-    text = _replace(text, {name: f"{INTEGERS}[{number}]" for number, name in enumerate(integers)}, r"\b({})\b")
+    homes = {words[array]: (name, f"start_{array}") for name, members in groups.items() for array in members}
+
+    def shift(entry: re.Match[str]) -> str:
+        array, start = homes.get(entry[1], ("", ""))
+        return f"{array}{entry[2]}{start} + " if array else entry[0]
+
+    text = [_ENTRY.sub(shift, line) for line in body]
+    text = replace_names(text, {name: f"{INTEGERS}[{number}]" for number, name in enumerate(integers)})
     kinds = {name: name.removeprefix(f"{ARRAY}inputs_").removeprefix(f"{ARRAY}relations_") for name in groups}
     together = {name: kind if kind == "ints" else f"array_{kind}" for name, kind in kinds.items()}
     together |= {INTEGERS: "ints"} if integers else {}
     return text, {**together, **kept}, Packing(integers, groups)
-
-
-def _replace(lines: list[str], changes: Mapping[str, str], pattern: str) -> list[str]:
-    if not changes:
-        return lines
-    words = re.compile(pattern.format("|".join(map(re.escape, changes))))
-    return [words.sub(lambda found: changes[found[1]], line) for line in lines]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
-from simphys.substep.action import Access, Action, Site, Slot
+from simphys.substep.action import Access, Action, PassName, Site, Slot
 from simphys.substep.operation import whole_view
 from simphys.substep.pieces import Pieces
-from simphys.substep.program import WHOLE, Op, Program, Value, View
+from simphys.substep.program import WHOLE, ElementView, Op, Program, Value
 from simphys.substep.schedule import Group, schedule
 from simphys.substep.scope import Scope, clear
 
@@ -178,7 +178,7 @@ def tangent_pass(program: Program, options: PassOptions, moving: Collection[Valu
             _append(op, "tangent", scope)
     for value in program.result.values():
         if value not in moves:
-            scope.add(clear(Slot("tangent", value), value.view or View(WHOLE, value.shape)))
+            scope.add(clear(Slot("tangent", value), value.view or ElementView(WHOLE, value.shape)))
     tangents, scope.actions = scope.actions, []
     _append_again(program, scope, _value_reads(tangents), set(program.result.values()))
     scope.actions += tangents
@@ -197,7 +197,7 @@ def _find_deferrable(program: Program) -> set[Value]:
     return {value for value, times in taken.items() if value.role == "param" and times == 1}
 
 
-def _append(op: Op, name: Literal["forward", "adjoint", "tangent"], scope: Scope) -> None:
+def _append(op: Op, name: PassName, scope: Scope) -> None:
     """Append the actions of a sub-step, which then say so."""
     origin = op.label if name == "forward" else f"{name} of {op.label}"
     before = [(actions, len(actions)) for actions in (scope.actions, scope.deferred)]

@@ -52,8 +52,8 @@ class Key:
 
 
 @dataclass(eq=False)
-class Recorded:
-    """The recorded step of a model, and the plans made from it."""
+class StepProgram:
+    """The program of a model's step, and the plans made from it."""
 
     name: str
     prologue: Prologue
@@ -117,22 +117,24 @@ class Recorded:
 class EnginePlan:
     """Passes, layouts and kernels for one key, each made when it is first used."""
 
-    def __init__(self, recorded: Recorded, key: Key) -> None:
-        self.key, self._recorded = key, recorded
-        self.zeros: list[Value] = [recorded.program.params[name] for name in key.zeros]
-        self._program = program = recorded.program.without_idle(self.zeros)
-        wanted = find_dependent(recorded.prologue.ops, [program.params[n] for n in key.needs if n in program.params])
+    def __init__(self, step_program: StepProgram, key: Key) -> None:
+        self.key, self._step_program = key, step_program
+        self.zeros: list[Value] = [step_program.program.params[name] for name in key.zeros]
+        self._program = program = step_program.program.without_idle(self.zeros)
+        wanted = find_dependent(
+            step_program.prologue.ops, [program.params[n] for n in key.needs if n in program.params]
+        )
         control = [program.control] if program.control is not None and "control" in key.needs else []
         params = [value for name, value in program.params.items() if name in key.needs or value in wanted]
         self._wanted: list[Value] = [*program.state.values(), *params, *control]
         reads = adjoint_reads(program, self._wanted, self.zeros)
         later = set(reads.later)
-        # Zeros may leave more to carry over than the recorded step had, whose layouts were shared then.
+        # Zeros may leave more to carry over than the whole program had, whose layouts were shared then.
         alike = [each for each in find_carried(program) if each.old.by_component == each.new.by_component]
         carried = [each for each in alike if not later & {each.old, each.new}]
         self.carried = () if carried and self._fits_registers else tuple(carried)
         ends = [value for each in self.carried for value in (each.old, each.new)]
-        self.stored = [] if recorded.program.is_complex else find_stored(program, reads, ends)
+        self.stored = [] if step_program.program.is_complex else find_stored(program, reads, ends)
         self.history = bool(ends) and self.stored != find_stored(program, reads)
         """True if adjoints read what is carried over, so that the engine keeps it for each step."""
         self._available = [*self.stored, *ends] if self.history else self.stored
@@ -151,13 +153,13 @@ class EnginePlan:
     def _options(self) -> PassOptions:
         """Choices of the forward and the adjoint pass."""
         variant = self.key.variant
-        pieces = find_pieces(self._recorded.program, variant.pieces) if self._recorded.has_pieces else None
+        pieces = find_pieces(self._step_program.program, variant.pieces) if self._step_program.has_pieces else None
         return PassOptions(gathers=variant.gathers, zeros=self.zeros, alike=variant.alike, pieces=pieces)
 
     @property
     def in_chunks(self) -> bool:
         """True if the loops of a step are several kernels."""
-        return self._recorded.is_long and not runtime.settings().on_gpu
+        return self._step_program.is_long and not runtime.settings().on_gpu
 
     @property
     def by_step(self) -> bool:
@@ -178,7 +180,7 @@ class EnginePlan:
     @functools.cached_property
     def forward(self) -> tuple[Layout, list[Stage], list[Stage] | None]:
         """The forward pass, and the loops that a launch begins with, if any."""
-        name, (run, layout) = self._recorded.name, self._forward_pass
+        name, (run, layout) = self._step_program.name, self._forward_pass
         # A force that is carried over is computed by two kernels, whose arithmetic must be joined with no other.
         apart = bool(self.carried)
         loops = self._build(f"forward_{name}", run, layout, in_loops=apart)
@@ -191,7 +193,7 @@ class EnginePlan:
     @functools.cached_property
     def shares_workspace(self) -> bool:
         """True if forward and adjoint pass use the same workspace: neither expects zeros there."""
-        if not self._recorded.program.is_complex:
+        if not self._step_program.program.is_complex:
             return False
         groups = [*self._forward_pass[0].all_groups, *self._adjoint_pass(dense=False)[0].all_groups]
         return not any([action.clears for group in groups for action in group.actions])
@@ -204,7 +206,10 @@ class EnginePlan:
         """Return the adjoint pass; with `dense` adjoints of the states along time."""
         if dense not in self._adjoints:
             run, layout = self._adjoint_pass(dense=dense)
-            self._adjoints[dense] = layout, self._build(f"adjoint_{self._recorded.name}", run, layout, backward=True)
+            self._adjoints[dense] = (
+                layout,
+                self._build(f"adjoint_{self._step_program.name}", run, layout, backward=True),
+            )
         return self._adjoints[dense]
 
     def tangent(self, moving: frozenset[str], *, members: int) -> tuple[frozenset[str], Layout, list[Stage]]:
@@ -214,9 +219,9 @@ class EnginePlan:
         """
         variant, key = replace(self.key.variant, gathers=self._program.has_operations, lanes=0), self.key
         parallel = key.parallel and (members > 1 or self._program.has_operations)
-        made = self._recorded.tangents.setdefault((variant, parallel, key.precision, key.arch), {})
+        made = self._step_program.tangents.setdefault((variant, parallel, key.precision, key.arch), {})
         chosen = moving, key.zeros
-        if chosen not in made and len(made) >= (0 if self._recorded.program.is_complex else OWN_TANGENTS):
+        if chosen not in made and len(made) >= (0 if self._step_program.program.is_complex else OWN_TANGENTS):
             control = () if self._program.control is None else ("control",)
             chosen = frozenset([*self._program.params, *control]), frozenset()
         if chosen not in made:
@@ -226,17 +231,17 @@ class EnginePlan:
     def _make_tangent(
         self, moving: frozenset[str], zeros: frozenset[str], variant: Variant, *, parallel: bool
     ) -> tuple[Layout, list[Stage]]:
-        program = self._recorded.program.without_idle([self._recorded.program.params[name] for name in zeros])
+        program = self._step_program.program.without_idle([self._step_program.program.params[name] for name in zeros])
         control = [program.control] if program.control is not None and "control" in moving else []
         params = [value for name, value in program.params.items() if name in moving]
         still = [program.params[name] for name in zeros]
         moves = [*program.state.values(), *params, *control]
-        pieces = find_pieces(program, 1) if self._recorded.has_pieces else None
+        pieces = find_pieces(program, 1) if self._step_program.has_pieces else None
         options = PassOptions(gathers=variant.gathers, zeros=still, alike=variant.alike, pieces=pieces)
         run = tangent_pass(program, options, moves)
         layout = lay_out(program, run, variant, stored=(), tangents=True)
         chosen: Any = {"variant": variant, "parallel": parallel and not self.in_chunks}
-        return layout, self._build(f"tangent_{self._recorded.name}", run, layout, **chosen)
+        return layout, self._build(f"tangent_{self._step_program.name}", run, layout, **chosen)
 
     def _build(
         self,
@@ -252,12 +257,14 @@ class EnginePlan:
         """Write and compile a pass: in one kernel, or that of a long step in several, for its loops."""
         variant = variant or self.key.variant
         parallel = self.key.parallel if parallel is None else parallel
-        name = f"stage_{self._recorded.name}" if self._program.has_operations else name  # whose text may be the same
+        name = (
+            f"stage_{self._step_program.name}" if self._program.has_operations else name
+        )  # whose text may be the same
 
         def build(part: Pass) -> list[Loops]:
             if self.in_chunks:
-                return build_loops(self._recorded.name, part, layout, variant, parallel=parallel)
-            options: Any = {"inputs": self._recorded.inputs, "parallel": parallel, "in_loops": in_loops}
+                return build_loops(self._step_program.name, part, layout, variant, parallel=parallel)
+            options: Any = {"inputs": self._step_program.inputs, "parallel": parallel, "in_loops": in_loops}
             return [build_kernel(name, part, layout, variant, **options, backward=backward)]
 
         return list(split_calls(run, layout, build))

@@ -10,8 +10,8 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.simulator import Array, Arrays
-from simphys.substep.launch import Arrays as Given
-from simphys.substep.launch import Pass, run_pass
+from simphys.substep.action import PassName
+from simphys.substep.launch import KeyedArrays, run_pass
 from simphys.substep.program import Op, Program, Value
 
 REMEMBERED_BYTES = 2**16
@@ -106,12 +106,12 @@ def split_prologue(program: Program) -> tuple[Prologue, Program]:
     return Prologue(tuple(ops)), replace(program, ops=rest, params={**program.params, **results})
 
 
-def _run(op: Op, name: Pass, values: Arrays, others: Arrays, *, alike: bool) -> Arrays:
+def _run(op: Op, name: PassName, values: Arrays, others: Arrays, *, alike: bool) -> Arrays:
     """Run a pass of a sub-step for each batch member. `others` has the tangents, or the adjoints of the results.
 
     Returns values or tangents of the results, or adjoints of the inputs, by name.
     """
-    arrays: Given = {}
+    arrays: KeyedArrays = {}
     for n, value in op.arrays.items():
         arrays["value", n] = value.data[None] if value.data is not None else values[value.name]
         if name == "tangent" and value.varies:

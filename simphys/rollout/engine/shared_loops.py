@@ -8,7 +8,6 @@ loop at a time.
 from __future__ import annotations
 
 import itertools
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,15 @@ from simphys.autograd import runtime
 from simphys.substep.action import Slot
 from simphys.substep.place import Offset, Place, Position
 from simphys.substep.schedule import Group
-from simphys.substep.text import group_options, launch_lines, list_parameters, make_kernel
+from simphys.substep.text import (
+    find_names,
+    find_written,
+    group_options,
+    launch_lines,
+    list_parameters,
+    make_kernel,
+    replace_names,
+)
 
 from .kernels import Loops, expand_time, find_integers
 from .memory import ARRAY, LAUNCH, Layout, Variant, require_names
@@ -85,7 +92,7 @@ def build_loops(name: str, run: Pass, layout: Layout, variant: Variant, *, paral
                 body += run.pieces.write_loop(group, places, places.offsets, **options)
         body = expand_time(body, ["for _ in range(1):"])
         numbers = _in_order(body, run.scope.numbers)
-        body = _rename(body, {number: f"number_{k}" for k, number in enumerate(numbers)})
+        body = replace_names(body, {number: f"number_{k}" for k, number in enumerate(numbers)})
         return Chunk(groups, tuple(body), places, tuple(numbers))
 
     chunks = [write((group,)) for group in run.all_groups]
@@ -129,7 +136,8 @@ def _compile(name: str, chunk: Chunk, run: Pass, layout: Layout, variant: Varian
     parameters = list_parameters(elements, {name: run.scope.relations[name] for name in relations}, numbers, ints)
     functions = {key: run.scope.functions[key] for key in _in_order(body, run.scope.functions)}
     options = group_options(chunk.groups) | {"alike": variant.alike}
-    kernel = make_kernel(f"loops_of_{name}", {**parameters, **LAUNCH}, body, functions, runtime.real(), **options)
+    title, written = f"loops_of_{name}", find_written(chunk.groups, places)
+    kernel = make_kernel(title, {**parameters, **LAUNCH}, body, functions, runtime.real(), written, **options)
     bound = (*[place.array for place in places.named], *relations, *chunk.numbers, *ints)
     offsets = {key: starts[key] for key in ints if key in starts}
     known = {**run.scope.numbers, **integers}
@@ -139,12 +147,4 @@ def _compile(name: str, chunk: Chunk, run: Pass, layout: Layout, variant: Varian
 def _in_order(body: Sequence[str], names: Any) -> list[str]:
     """List the names that occur in a text, in the order of their first occurrence."""
     wanted = set(names)
-    words = dict.fromkeys(re.findall(r"\b[A-Za-z_]\w*\b", "\n".join(body)))
-    return [word for word in words if word in wanted]
-
-
-def _rename(body: Sequence[str], changes: Mapping[str, str]) -> list[str]:
-    if not changes:
-        return list(body)
-    words = re.compile(rf"\b({'|'.join(changes)})\b")
-    return [words.sub(lambda found: changes[found[1]], line) for line in body]
+    return [word for word in find_names(body) if word in wanted]

@@ -16,7 +16,7 @@ from . import forms
 from .generated_engine import GeneratedEngine
 from .kernels import Loops
 from .memory import ONCE
-from .plan import EnginePlan, Recorded
+from .plan import EnginePlan, StepProgram
 from .stages import Stage, count_steps
 
 PASSES = {
@@ -40,22 +40,22 @@ def show_kernels(engine: GeneratedEngine, form: forms.Form | None = None) -> str
 
     A tangent pass that there is not is left out.
     """
-    plan, recorded = engine.make_plan(form), engine.recorded
+    plan, step_program = engine.make_plan(form), engine.step_program
     passes = list_passes(engine, plan)
-    blocks = [[*_describe_form(plan, recorded, passes), "#", *_describe_step(plan, recorded, passes)]]
+    blocks = [[*_describe_form(plan, step_program, passes), "#", *_describe_step(plan, step_program, passes)]]
     known: dict[Kernel, str] = {}
     for name, stages in passes.items():
         blocks.append([f"# ==== {name}: {PASSES[name]}"])
         for number, stage in enumerate(stages, 1):
             blocks.append(_show_stage(stage, f"{name} {number} of {len(stages)}", known))
     if "tangent" in passes:
-        blocks += _show_derived(recorded)
+        blocks += _show_derived(step_program)
     return "\n\n".join(["\n".join(block) for block in blocks]) + "\n"
 
 
-def _show_derived(recorded: Recorded) -> list[list[str]]:
+def _show_derived(step_program: StepProgram) -> list[list[str]]:
     """Show the tangents of formulas that follow from their source, each with those that it calls."""
-    uses = [use for op in recorded.program.ops for use in op.pattern.list_uses(op)]
+    uses = [use for op in step_program.program.ops for use in op.pattern.list_uses(op)]
     rules = [use.element.tangent for use in uses if use.element.by_hand is None]
     found: dict[str, None] = {}
     for rule in rules:
@@ -68,13 +68,13 @@ def list_passes(engine: GeneratedEngine, plan: EnginePlan) -> Passes:
     _, forward, opening = plan.forward
     found: dict[str, Sequence[Stage]] = {} if opening is None else {"opening": opening}
     found |= {"forward": forward, "adjoint": plan.adjoint(dense=True)[1]}
-    moving = engine.needs | engine.recorded.prologue.find_dependent(engine.needs)
+    moving = engine.needs | engine.step_program.prologue.find_dependent(engine.needs)
     with suppress(MissingJvp):
         found["tangent"] = plan.tangent(moving, members=engine.members)[2]
     return found
 
 
-def _describe_form(plan: EnginePlan, recorded: Recorded, passes: Passes) -> list[str]:
+def _describe_form(plan: EnginePlan, step_program: StepProgram, passes: Passes) -> list[str]:
     variant, chosen = plan.key.variant, runtime.settings()
     steps = max([count_steps(stages, forms.MOST_STEPS * forms.FEWEST_LAUNCHES) for stages in passes.values()])
     if variant.lanes:
@@ -85,9 +85,9 @@ def _describe_form(plan: EnginePlan, recorded: Recorded, passes: Passes) -> list
         text = "launches: several for each step"
     else:
         text = f"launches: one for {steps} steps, or for one" if steps > 1 else "launches: one for each step"
-    if recorded.has_pieces:
+    if step_program.has_pieces:
         text += f"; particles go in pieces ({variant.pieces}), each with a grid of its own"
-    lines = [f"# {recorded.name} on {chosen.arch}, {chosen.precision}, threads: {chosen.threads}"]
+    lines = [f"# {step_program.name} on {chosen.arch}, {chosen.precision}, threads: {chosen.threads}"]
     lines += _comment(f"form {text}")
     out = [n for n, stages in passes.items() if any([isinstance(x, Loops) and ONCE in x.names for x in stages])]
     if out:
@@ -95,20 +95,20 @@ def _describe_form(plan: EnginePlan, recorded: Recorded, passes: Passes) -> list
     return lines
 
 
-def _describe_step(plan: EnginePlan, recorded: Recorded, passes: Passes) -> list[str]:
+def _describe_step(plan: EnginePlan, step_program: StepProgram, passes: Passes) -> list[str]:
     """Describe the sub-steps, with the numbers of the launches of each pass that they are in, and what is kept."""
     rows = [["", "sub-step", "result", "formula", "pattern", "over", *passes]]
-    for number, op in enumerate(recorded.program.ops, 1):
+    for number, op in enumerate(step_program.program.ops, 1):
         pattern, result = op.pattern, op.outputs[0].name
         places = [_find_launches(stages, op.label) for stages in passes.values()]
         over = _describe_domain(op.domain)
         rows.append([str(number), pattern.name, result, pattern.formula, type(pattern).__name__, over, *places])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["# the recorded step, and the launches of each pass that a sub-step is in:"]
+    lines = ["# the sub-steps, and the launches of each pass that they are in:"]
     for row in rows:
         lines.append("# " + "  ".join([cell.ljust(width) for cell, width in zip(row, widths, strict=True)]).rstrip())
     notes = {
-        "once for a rollout, as they depend on parameters alone": [op.label for op in recorded.prologue.ops],
+        "once for a rollout, as they depend on parameters alone": [op.label for op in step_program.prologue.ops],
         "stored at each step for the adjoint": [value.name for value in plan.stored],
         "carried over to the next step": [each.name for each in plan.carried],
         "left out, as they are zero and have no gradient": sorted(plan.key.zeros),

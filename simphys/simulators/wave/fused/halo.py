@@ -48,7 +48,7 @@ def _compile(parallel: bool) -> TextLoop:
     ]
     arrays = {"u": "array_real", "sign": "array_real", "edge": "ints", "halo": "ints", "cell": "ints"}
     numbers = dict.fromkeys(("members", "count", "pairs", "u_stride", "u_at"), "i32")
-    return compile_loop("fill_halo", arrays, numbers, body, {})
+    return compile_loop("fill_halo", arrays, numbers, body, {}, written=["u"])
 
 
 @runtime.cached(maxsize=16)

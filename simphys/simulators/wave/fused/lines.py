@@ -7,7 +7,7 @@ that it makes the most of, see `line_text`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,13 +79,18 @@ def compile_loop(
     body: list[str],
     functions: Mapping[str, Any],
     *,
+    written: Iterable[str],
     wide: bool = False,
 ) -> TextLoop:
-    """Compile text. `arrays` and `numbers` have the types of what it may name; what changes comes last."""
+    """Compile text that writes some arrays. `arrays` and `numbers` have the types of what it may name.
+
+    What changes comes last.
+    """
     named = find_names(body)
     parameters = {n: kind for n, kind in {**arrays, **numbers}.items() if n in named}
     called = {n: func for n, func in functions.items() if n in named}
-    return TextLoop(make_kernel(name, parameters, body, called, runtime.real(), wide=wide), tuple(parameters))
+    kernel = make_kernel(name, parameters, body, called, runtime.real(), frozenset(written), wide=wide)
+    return TextLoop(kernel, tuple(parameters))
 
 
 def compile_lines(
@@ -122,7 +127,9 @@ def compile_lines(
     numbers = [*SIZES, *TIME, *[f"{layout}{part}" for layout in used for part in ("_begin", "_1", "_2")]]
     numbers += ["slab_stride", *[f"{name}_stride" for name in layouts]]
     last = WHEN if loop.over_time else [f"{name}_at" for name in loop.moving]
-    return compile_loop(loop.name, arrays, dict.fromkeys([*numbers, *last], "i32"), body, functions, wide=wide)
+    integers = dict.fromkeys([*numbers, *last], "i32")
+    written = [*loop.results, *[f"{name}_blocks" for name in loop.results]]
+    return compile_loop(loop.name, arrays, integers, body, functions, written=written, wide=wide)
 
 
 def _piece_lines(loop: LineLoop, spread: int, lines: list[str]) -> list[str]:

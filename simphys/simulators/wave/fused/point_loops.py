@@ -54,14 +54,14 @@ class PointText:
             cell = self.site.assign("cell", f"cell_begin + {flat_index(node.at, strides)}")
             body(node, {name: f"{name}[{self._begin(name)} + {cell}]" for name in FIELDS})
 
-    def compile(self, name: str, *arrays: str) -> TextLoop:
-        """Compile the loop over these arrays, whose offsets a launch takes in order."""
+    def compile(self, name: str, *arrays: str, written: str) -> TextLoop:
+        """Compile the loop over these arrays, one of which it writes; a launch takes their offsets in order."""
         types = dict.fromkeys(arrays, "array_real") | {"nodes": "ints", "even": "ints"}
         integers = ["members", "count", "cell_begin", "step_0", "step_1", *[f"{array}_stride" for array in arrays]]
         numbers = {"inverse_spacing": "real", **dict.fromkeys([*integers, *[f"{each}_at" for each in arrays]], "i32")}
         body = ["ti.loop_config(serialize=True)", "for y in range(members * count):"]
         body += indent(["member, point = y // count, y % count", *self.site.compute])
-        return compile_loop(name, types, numbers, body, functions_of_nodes())
+        return compile_loop(name, types, numbers, body, functions_of_nodes(), written=[written])
 
     def _begin(self, name: str) -> str:
         return f"{name}_at + member * {name}_stride"
@@ -79,7 +79,7 @@ def scatter(cells: Shape, sides: tuple[str, ...]) -> TextLoop:
         text.site.line(f"{at['field']} = {at['field']} + {at['factor']} * {node.weight} * {text['value']}")
 
     text.at_cells(body)
-    return text.compile("scatter", "field", "factor", "value", "position")
+    return text.compile("scatter", "field", "factor", "value", "position", written="field")
 
 
 @runtime.cached(maxsize=16)
@@ -94,7 +94,7 @@ def jvp_scatter(cells: Shape, sides: tuple[str, ...]) -> TextLoop:
 
     text.at_cells(body)
     arrays = ("field", "factor", "dfactor", "value", "position", "dvalue", "dposition")
-    return text.compile("jvp_scatter", *arrays)
+    return text.compile("jvp_scatter", *arrays, written="field")
 
 
 @runtime.cached(maxsize=16)
@@ -104,7 +104,7 @@ def gather(cells: Shape, sides: tuple[str, ...]) -> TextLoop:
     total = text.site.assign("total", "real(0.0)")
     text.at_cells(lambda node, at: text.site.line(f"{total} += {node.weight} * {at['field']}"))
     text.site.line(f"{text['value']} = {text['value']} + {total}")
-    return text.compile("gather", "field", "value", "position")
+    return text.compile("gather", "field", "value", "position", written="value")
 
 
 @runtime.cached(maxsize=16)
@@ -119,7 +119,7 @@ def jvp_gather(cells: Shape, sides: tuple[str, ...]) -> TextLoop:
 
     text.at_cells(body)
     text.site.line(f"{text['dvalue']} = {text['dvalue']} + {total}")
-    return text.compile("jvp_gather", "field", "dfield", "dvalue", "position", "dposition")
+    return text.compile("jvp_gather", "field", "dfield", "dvalue", "position", "dposition", written="dvalue")
 
 
 @runtime.cached(maxsize=16)
@@ -129,7 +129,7 @@ def adj_position(cells: Shape, sides: tuple[str, ...]) -> TextLoop:
     adj_x = text.site.assign("adj_x", text.zero)
     text.at_cells(lambda node, at: text.site.line(f"{adj_x} += {text['value']} * {at['field']} * {node.slope()}"))
     text.add_vector("adj_position", adj_x)
-    return text.compile("adj_position", "field", "value", "position", "adj_position")
+    return text.compile("adj_position", "field", "value", "position", "adj_position", written="adj_position")
 
 
 class _Bound(NamedTuple):

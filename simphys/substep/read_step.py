@@ -1,4 +1,4 @@
-"""Recording of a step: it runs once on symbols, and becomes a program."""
+"""Read a step as a program: it runs once on symbols."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from simphys.simulator import Model
 from simphys.simulator.returned import require_state
 
 from .arithmetic import RULES, copy
+from .draft import Draft, NotDeclared, Symbol
 from .fit import list_outside
 from .operation import whole_view
 from .program import Op, Program, Value
-from .trace import NotDeclared, Recording, Symbol
 
 
-def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> Program:
-    """Record a step of a model. Errors: NotDeclared for a step that is not made of declared sub-steps."""
-    recording, names = Recording(RULES), Outside(step)
+def read_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> Program:
+    """Read a step of a model as a program. Errors: NotDeclared for a step that is not made of declared sub-steps."""
+    draft, names = Draft(RULES), Outside(step)
     _require_names(model, controlled=controlled)
 
     def symbols(record: Any, shapes: Mapping[str, tuple[int, ...]], role: Any) -> tuple[Any, dict[str, Value]]:
-        values = {name: Value(recording.name(name), tuple(shape), role) for name, shape in shapes.items()}
-        return record(**{name: Symbol(recording, value) for name, value in values.items()}), values
+        values = {name: Value(draft.name(name), tuple(shape), role) for name, shape in shapes.items()}
+        return record(**{name: Symbol(draft, value) for name, value in values.items()}), values
 
     params, param_values = symbols(model.Params, model.param_shapes(), "param")
     state, state_values = symbols(model.State, model.state_shapes(), "state")
     control, shape = None, model.control_shape()
     if controlled and shape is not None:
-        control = Value(recording.name("control"), shape, "control")
-    given = None if control is None else Symbol(recording, control)
+        control = Value(draft.name("control"), shape, "control")
+    given = None if control is None else Symbol(draft, control)
     result = require_state(model, step(model, params, state, given))
-    results = _results(result, recording)
+    results = _results(result, draft)
     for value in state_values.values():
         if not value.size:  # it takes no part: nothing moves it, and what is computed from it alone is empty, too
             value.role, value.data = "constant", np.zeros(value.shape, runtime.real_dtype())
     state_values = {name: value for name, value in state_values.items() if value.size}
     results = {name: results[name] for name in state_values}
-    ops = tuple([op for op in recording.ops if any([value.size for value in op.outputs])])
+    ops = tuple([op for op in draft.ops if any([value.size for value in op.outputs])])
     for name, value in state_values.items():  # they share their memory
         _share_view(value, results[name])
         value.by_component = results[name].by_component = value.by_component or results[name].by_component
@@ -52,13 +52,13 @@ def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> 
     captured = tuple(dict.fromkeys([outside for op in ops for outside in list_outside(op)]))
     for outside in captured:
         outside.require_same()
-    return Program(ops, state_values, param_values, control, results, recording.tensors(), names, captured)
+    return Program(ops, state_values, param_values, control, results, draft.tensors(), names, captured)
 
 
 def _require_names(model: Model, *, controlled: bool) -> None:
     """Raise InputError for names of fields that stand for something else in the generated engine, too."""
     control = ["control"] if controlled and model.control_shape() is not None else []
-    known = Recording({})
+    known = Draft({})
     for name in [*model.param_shapes(), *model.state_shapes(), *control]:
         other = known.clash(name)
         if other is not None:
@@ -87,7 +87,7 @@ def _require_rows(ops: Sequence[Op]) -> None:
                     raise NotDeclared(f"an operation takes {value.name}, which lies component by component")
 
 
-def _results(result: Any, recording: Recording) -> dict[str, Value]:
+def _results(result: Any, draft: Draft) -> dict[str, Value]:
     """Collect the fields of the new state; a value that is no fresh result is copied."""
     found: dict[str, Value] = {}
     for name in result.names():
@@ -100,6 +100,6 @@ def _results(result: Any, recording: Recording) -> dict[str, Value]:
             found[name] = value
             continue
         if value.role != "local" or any([value is other for other in found.values()]):
-            value = copy(recording, symbol).value
+            value = copy(draft, symbol).value
         found[name] = value
     return found

@@ -1,4 +1,4 @@
-"""Recording of a step as a program: the step runs on symbols in place of Tensors, and no numbers move."""
+"""Draft of a program: a step runs on symbols in place of Tensors, and no numbers move."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from simphys.autograd import Tensor
 from simphys.simulator import Array, Shape
 
 from .action import identifier
-from .program import Domain, Op, Value, View
+from .program import Domain, ElementView, Op, Value
 
 Arithmetic = Mapping[str, Callable[[Any, Any, Any], Any]]
-"""Sub-steps that stand for the operators of symbols, by name: functions of the recording and two operands."""
+"""Sub-steps that stand for the operators of symbols, by name: functions of the draft and two operands."""
 
 
 class NotDeclared(Exception):
-    """A step that does something other than to apply declared sub-steps, so that it cannot be recorded."""
+    """A step that does something other than to apply declared sub-steps, so that it cannot be read as a program."""
 
 
 DERIVED = ("d", "adj_", "dense_")
 """Prefixes of the names of a value's tangent, its adjoint, and the derivative of the loss by it at a step."""
 
 
-class Recording:
+class Draft:
     """The program under construction."""
 
     def __init__(self, arithmetic: Arithmetic) -> None:
@@ -67,7 +67,7 @@ class Recording:
             if value.view is not None:
                 value.view = value.view._replace(domain=self.domain(*value.view.domain))
 
-    def _name_view(self, op: Op, name: str, view: View) -> View:
+    def _name_view(self, op: Op, name: str, view: ElementView) -> ElementView:
         """Name the index set of an input: for a gathered array, that by which sub-steps before have seen it."""
         value = op.inputs.get(name)
         known = value.view if isinstance(value, Value) and op.pattern.sources[name].kind == "gathered" else None
@@ -116,8 +116,8 @@ def _with_derived(name: str) -> tuple[str, ...]:
 class Symbol:
     """A value of the program under construction, in place of a Tensor."""
 
-    def __init__(self, recording: Recording, value: Value) -> None:
-        self.recording, self.value = recording, value
+    def __init__(self, draft: Draft, value: Value) -> None:
+        self.draft, self.value = draft, value
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -168,7 +168,7 @@ class Symbol:
     __lt__ = __le__ = __gt__ = __ge__ = __array_ufunc__ = _refuse_operation
 
     def _apply(self, rule: str, a: Any, b: Any) -> Symbol:
-        return self.recording.arithmetic[rule](self.recording, a, b)
+        return self.draft.arithmetic[rule](self.draft, a, b)
 
     def _refuse(self, what: str) -> NoReturn:
         raise NotDeclared(f"the step uses {what} ({self.value.name}), which no declared sub-step gives")
