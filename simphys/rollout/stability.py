@@ -46,7 +46,7 @@ def require_stable_step(model: Model, params: Any, state: Any) -> None:
 
     The tangent of a step is computed only where the simulator's own bound neither accepts nor refuses the time step.
     """
-    found, limit = _find_least(model, params.arrays(), state, None, trust=True)
+    found, limit = _find_least(model, params.arrays(), state.arrays(), None, trust=True)
     if found < model.dt:
         sought = not limit.systems or model.dt <= FAR * found
         what = "the largest stable time step of this scene is" if sought else "a stable time step of this scene is"
@@ -62,25 +62,27 @@ def advise_step(model: Model, params: Arrays, states: dict[str, Arrays], control
     a motion from the start blew up: where they are not sharp, the tangent of a step decides.
     """
     for name, values in states.items():
-        state = model.State(**{field: tensor(np.array(value)) for field, value in values.items()})
-        found, limit = _find_least(model, params, state, control, trust=False)
+        found, limit = _find_least(model, params, values, control, trust=False)
         if 0 < found < model.dt:
             return f"Lower time.dt below {found:.3g}, the largest stable step {name}{limit.by}{limit.instead}."
     return ""
 
 
 def _find_least(
-    model: Model, params: Arrays, state: Any, control: Array | None, *, trust: bool
+    model: Model, params: Arrays, state: Arrays, control: Array | None, *, trust: bool
 ) -> tuple[float, StepLimit]:
     """Find the least of the model's limits, inf if it does not exceed any; `trust` takes bounds for sufficient."""
     least = np.inf, StepLimit(np.inf)
-    for limit in model.step_limits(params, state.arrays()):
-        found = limit.dt
-        if model.dt <= limit.dt * (1 + 1e-6) and (trust or not limit.systems):
+    for limit in model.step_limits(params, state):
+        found, dt = limit.dt, min(model.dt, least[0])
+        if dt <= limit.dt * (1 + 1e-6) and (trust or not limit.systems):
             continue  # the limit itself is stable; the margin allows for rounded input
-        if limit.systems:
+        if limit.systems and dt > 0:
             known = limit.dt if trust else 0.0
-            found = min([find_largest_dt(*each, state, control, least=known, most=FAR) for each in limit.systems])
+            found = min([
+                find_largest_dt(replace(own, dt=dt), values, start, control, least=known, most=FAR)
+                for own, values, start in limit.systems
+            ])  # fmt: skip
             found = max(found, known)  # which serves as well where the time step is far beyond both
         least = min(least, (found, limit), key=lambda each: each[0])
     return least
@@ -89,7 +91,7 @@ def _find_least(
 def find_largest_dt(
     model: Model,
     params: Arrays,
-    state: Any,
+    state: Arrays,
     control: Array | None = None,
     *,
     least: float = 0.0,
@@ -100,17 +102,17 @@ def find_largest_dt(
     least: a time step that is known to be stable. most: the largest s of interest. inf if a sub-step has no tangent; 0
     if a value is not finite, or s is larger.
     """
-    given = (*params.values(), *state.arrays().values())
-    if not all(np.isfinite(values).all() for values in given):
+    if not all(np.isfinite(values).all() for values in (*params.values(), *state.values())):
         return 0.0
     record = model.Params(**{name: tensor(np.array(values)) for name, values in params.items()})
+    start = model.State(**{name: tensor(np.array(values)) for name, values in state.items()})
     force = None if control is None else tensor(np.array(control))
 
     modes: list[Array] = []
-    precise = COARSE if sum([values.size for values in state.arrays().values()]) > DENSE else FINE
+    precise = COARSE if sum([values.size for values in state.values()]) > DENSE else FINE
 
     def measure(dt: float) -> float:
-        f = min(compute_overshoot(replace(model, dt=dt), record, state, force, modes), HUGE)  # type: ignore[type-var]
+        f = min(compute_overshoot(replace(model, dt=dt), record, start, force, modes), HUGE)  # type: ignore[type-var]
         return np.sqrt(max(f, 0.0)) if f <= 1 else f / np.sqrt(2 * f - 1)
 
     try:
@@ -119,7 +121,7 @@ def find_largest_dt(
         if not 1 < ratio <= most:
             return np.inf if ratio <= 1 else 0.0
         for trial in range(TRIALS):
-            if upper - lower <= precise * upper:
+            if upper - lower <= max(precise * upper, 1e-300):  # half of less may be flushed to 0
                 break
             guess = at / max(ratio, 0.1) * (1 + np.copysign(precise / 3, 1 - ratio))
             at = guess if trial % 3 < 2 and lower < guess < upper else (lower + upper) / 2

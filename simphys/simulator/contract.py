@@ -168,7 +168,7 @@ def _no_advice(model: Model, params: Arrays, state: Arrays) -> str:
 
 
 def _no_limits(model: Model, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
-    return (StepLimit(np.inf, systems=((model, params),)),)
+    return (StepLimit(np.inf, systems=((model, params, state),)),)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ class StepLimit(NamedTuple):
     """Cause of the limit, such as "the largest speed, 3 m/s"."""
     remedy: str = ""
     """Another remedy than a smaller time step, such as "take larger cells"."""
-    systems: tuple[tuple[Any, Arrays], ...] = ()
-    """Models with parameters whose steps decide beyond `dt`, where the bound is not sharp; see rollout/stability.py."""
+    systems: tuple[tuple[Any, Arrays, Arrays], ...] = ()
+    """Models, parameters and states whose steps decide beyond `dt`, where it is not sharp; see rollout/stability.py."""
 
     @property
     def by(self) -> str:
@@ -39,5 +39,5 @@ def bound_step(stiffness: float, damping: float) -> float:
     an eigenvector with eigenvalue z, z^2 - (2 - h C - h^2 K) z + 1 - h C = 0, and |z| <= 1 by Jury's conditions.
     Source: E. I. Jury, Theory and Application of the z-Transform Method (1964).
     """
-    total = damping + np.sqrt(damping**2 + 4 * stiffness)
+    total = damping + np.hypot(damping, 2 * np.sqrt(stiffness))
     return float(4 / total) if total > 0 else np.inf

@@ -16,8 +16,5 @@ LONG = 1e3
 def largest_stable_dt(model: Any, params: Any, state: Any, *, beyond: float = LONG) -> float:
     """Find the largest stable time step [s] below `beyond`: of the closed limits and, where not sharp, the tangent."""
     limits = replace(model, dt=beyond).step_limits(params.arrays(), state.arrays())
-    each = [
-        min([find_largest_dt(own, given, state) for own, given in limit.systems]) if limit.systems else limit.dt
-        for limit in limits
-    ]
+    each = [min([find_largest_dt(*each) for each in limit.systems]) if limit.systems else limit.dt for limit in limits]
     return min(each, default=np.inf)

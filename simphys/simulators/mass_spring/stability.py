@@ -57,17 +57,17 @@ def step_limits(model: MassSpring, params: Arrays, state: Arrays) -> tuple[StepL
             dt = bound_step(stiffness, damping + params["drag"][~model.pinned].max(initial=0.0))
         if dt >= model.dt:
             break
-    systems = [(model, params)]
+    systems = [(model, params, state)]
     if params["ground_stiffness"] > 0:
         above = position[:, -1].max() + 1.0
         touched = {**params, "ground_height": np.array(above), "ground_friction": np.array(0.0)}
         rubs = not verlet and params["ground_friction"] > 0 and (position[:, -1] < params["ground_height"]).any()
-        systems = [*systems[: int(rubs)], (model, touched)]
+        systems = [*systems[: int(rubs)], (model, touched, state)]
     together = StepLimit(float(dt), f"springs and ground ({model.integrator})", other, tuple(systems))
     if not verlet or not damping:
         return (together,)
     alone = {name: 0 * params[name] for name in ("stiffness", "drag", "ground_stiffness")}
-    twin = replace(model, integrator="semi_implicit_euler"), {**params, **alone}
+    twin = replace(model, integrator="semi_implicit_euler"), {**params, **alone}, state
     return StepLimit(dashpots, "dashpots", other, (twin,)), together
 
 

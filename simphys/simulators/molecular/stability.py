@@ -33,7 +33,7 @@ def step_limits(model: Any, params: Arrays, state: Arrays) -> tuple[StepLimit, .
             (i, j), rate = model.angles[rates.argmax(), [0, 2]].tolist(), rates.max()
     limit = 2 / float(np.sqrt(rate)) if rate > 0 else np.inf
     cause = f"the force between atoms {i} and {j}, which changes fastest"
-    together = StepLimit(np.inf, "all forces", "begin with less motion", ((model, params),))
+    together = StepLimit(np.inf, "all forces", "begin with less motion", ((model, params, state),))
     return StepLimit(limit, cause, "move the atoms apart"), together
 
 

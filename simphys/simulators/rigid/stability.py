@@ -1,133 +1,145 @@
-"""Largest stable time step of rigid bodies, linearised at the start, and largest distance that they may move in a step.
+"""Limits of the time step of rigid bodies, and the largest distance that they may move in a step.
 
-Forces are explicit: a step of length h is v' = v - h (K x + C v), x' = x + h v' in coordinates x of the free motions,
-in which the kinetic energy is |v|^2 / 2 (linearised.py). A unit eigenvector x with eigenvalue z gives, with the numbers
-k = x.K x [1/s^2] and c = x.C x [1/s], z^2 - (2 - h c - h^2 k) z + 1 - h c = 0. By Jury's conditions steps are stable if
+Contacts may come later, and the derivatives of impacts say nothing of stability: springs and joints limit the step of
+the bodies without contacts (step_bound.py). Under the compliant law, spring-dampers in place of contacts are added to
+them. With k the stiffness of contacts, c their damping and N the weight that rests on a feature, their own stiffness
+and damping are
 
-    N(h) = 4 - 2 h C - h^2 K
+    rest        k, N c along the normal and 0, mu N / v_s across it: each body alone on the features that are nearest to
+                a plane, and everything that touches planes at the start, together
+    impacts     2 k (1 + c v), 0 along the normal: each of these features alone, all of them as one, and each pair of
+                bodies
 
-is positive definite. For one spring-damper h^2 k W + 2 h c W < 4, for damping alone h c W < 2. W [1/kg] is the change
-of the relative speed of its ends by a unit impulse: 1/m_a + 1/m_b plus the contribution of their arms. This is exact
-for springs and joints at the start; the limit changes as bodies rotate. Dry friction F of a joint with the transition
-rate w damps it at rest with c = 2 F / (pi w); beyond its limit, a joint at rest trembles. The compliant law adds limits
-for
-
-    rest        h^2 k W + 2 h N c W < 4     with the body's own weight N: each body alone, on its contacts with a plane,
-    friction    2 h mu N W / v_s < 4        and everything that touches planes at the start, together
-    impacts     h^2 k (1 + c v) W <= 2      each body with each plane, and each pair of bodies
-
-W is 1/m for a ball on a floor, 7/(2 m) for its friction, 3/m for that of a disc. Beyond the second limit, friction that
-should hold trembles. As friction is bounded, the amplitude of the slip is +-((h mu N W / 2)^2 - v_s^2)^(1/2). The third
-limit concerns impacts at a speed v, the initial speed plus that of the fall on a plane. A depth of h v gives an impulse
-h^2 k (1 + c v) v in one step, and features separate at h^2 k (1 + c v) W - 1 times their speed. Beyond 2, bodies can
-rebound faster than they came, and the more so the harder the impact: a motion with impacts eventually blows up, all the
-more with damping. Up to the limit, rebounds can be 1.25 times as fast without damping, 1.06 times for half the time
-step, depending on when within a step bodies meet. Harder impacts, or several contacts of one body, may need shorter
-steps. Motors, networks, and residuals of `sweeps` are not considered.
+For a ball on a floor, h^2 k / m + 2 h N c / m < 4, its friction 7 h mu N / (m v_s) < 4, and h^2 k (1 + c v) / m < 2.
+Beyond the limit of friction, one that should hold trembles. As friction is bounded, the amplitude of the slip is
++-((h mu N W / 2)^2 - v_s^2)^(1/2), W [1/kg] the change of the slip by a unit impulse. The limit of impacts concerns a
+speed v, the initial speed plus that of the fall on a plane. A depth of h v gives an impulse h^2 k (1 + c v) v in one
+step, and features separate at h^2 k (1 + c v) W - 1 times their speed. Beyond 2, bodies can rebound faster than they
+came, and the more so the harder the impact: a motion with impacts eventually blows up, all the more with damping. Up to
+the limit, rebounds can be 1.25 times as fast without damping, 1.06 times for half the time step, depending on when
+within a step bodies meet. Harder impacts, or several contacts of one body, may need shorter steps. Motors and
+networks are not considered.
 
 Bodies that fly straight at each other must not approach by more than the sum of their half thicknesses in one step:
 otherwise they may be found on each other's far sides. The impulse law looks ahead (time_of_impact.py) and finds impacts
-at any speed.
-Source: E. I. Jury, Theory and Application of the z-Transform Method (1964); the third limit is derived here.
+at any speed. Source: the limits are derived here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from simphys.autograd.errors import InputError
-from simphys.numerics.finite import finite
+from simphys.numerics.orientation import matrices
 from simphys.simulator import Array, Arrays, StepLimit
 
 from .checks import COMPLIANT
-from .linearised import ContactGroup, LinearisedStart, Term
+from .contacts.feature import PLANE
+from .joints.joint import WORLD, Spring
 from .shapes import Box, Shape
+from .step_bound import Link, rest
 
 if TYPE_CHECKING:
     from .model import RigidBodies
 
+TOUCH = 1e-9
+"""Features touch a plane if they are this close [m], or closer than their weight would press them in."""
+
+
+class Landing(NamedTuple):
+    """Spring-dampers in place of the features of a body that are nearest to a plane."""
+
+    at_rest: list[Link]
+    """Those that act like contacts at rest, which bear the weight of the body."""
+    impacts: list[Link]
+    """Springs that are as stable as the impact of each feature, and of all of them as one."""
+    touches: bool
+    """True if the body touches the plane at the start."""
+
 
 def step_limits(model: RigidBodies, params: Arrays, state: Arrays) -> tuple[StepLimit, ...]:
-    """Limit the time step by springs, joints and, under the compliant law, contacts that are still to come.
-
-    The tangent of a step at the start sees none of those, and the derivatives of impacts instead.
-    """
-    limit, limiting = largest_stable_dt(model, params, state)
-    other = "soften or damp less what limits it"
-    if limiting.startswith("friction"):
-        other = "raise simulator.slip_speed"
-    elif limiting.startswith("dry"):
-        other = "raise its transition_rate"
-    return (StepLimit(limit, f"the {limiting}", other),) if limiting else ()
-
-
-def largest_stable_dt(model: RigidBodies, params: Arrays, state: Arrays) -> tuple[float, str]:
-    """Return the largest stable time step [s], at most the model's, to 1e-6, and the limiting term ('': none)."""
+    """Limit the time step by springs, joints and, under the compliant law, contacts that are still to come."""
     params, state = _to_float64(params), _to_float64(state)
     if not all(np.isfinite(values).all() for values in (*params.values(), *state.values())):
-        return 0.0, "value that is not finite"
-    start = LinearisedStart(model, params, state)
-    if not start.freedom:
-        return model.dt, ""
-    permanent, contact_groups = list(start.permanent_terms()), list(start.contact_groups())
-    groups = [each.at_rest for each in contact_groups]
-    groups.append([term for each in contact_groups if each.touches for term in each.at_rest])
-    highest, impact = _limit_impacts(contact_groups, params)
-    largest, limiting = (highest, impact) if highest < model.dt else (model.dt, "")
-    found = _find_instability(largest, start.freedom, permanent, groups)
-    lower, upper, limiting = (0.0, largest, found) if found else (largest, largest, limiting)
-    while upper - lower > max(1e-6 * upper, 1e-300):  # half of less may be flushed to 0, without end
-        middle = (lower + upper) / 2
-        if found := _find_instability(middle, start.freedom, permanent, groups):
-            upper, limiting = middle, found
-        else:
-            lower = middle
-    return lower, limiting
+        return (StepLimit(0.0, "a value that is not finite"),)
+    system, remedy = rest(model, params, state), "soften or damp less what limits it"
+    friction = ", or raise the transition_rate of its dry friction" if model.joint_friction else ""
+    limits = [system.limit(system.name_links(), remedy + friction)]
+    if model.law != COMPLIANT or not params["contact_stiffness"] > 0:
+        return tuple(limits)
+    slip, resting = f"{remedy}, or raise simulator.slip_speed", []
+    for body, plane, features in _list_features(model):
+        landing = _land(model, params, state, body, plane, features)
+        limits.append(system.add(landing.at_rest).limit(f"body {body} at rest on a plane", slip))
+        limits += [system.add([link]).limit(f"the impact of body {body}", remedy) for link in landing.impacts]
+        resting += [landing.at_rest] if landing.touches else []
+    if len(resting) > 1:
+        limits.append(system.add([*itertools.chain(*resting)]).limit("bodies that rest on planes", slip))
+    for a, b in model.pairs:
+        links = _collide(model, params, state, a, b)
+        limits += [system.add([link]).limit(f"the impact of bodies {a} and {b}", remedy) for link in links]
+    return tuple(limits)
 
 
-@np.errstate(over="ignore", invalid="ignore")
-def _find_instability(h: float, freedom: int, permanent: Sequence[Term], groups: Sequence[Sequence[Term]]) -> str:
-    """Return the term that contributes most to an indefinite N(h), of `always` and one group; '' if N is definite."""
-    N = 4 * np.eye(freedom)
-    for term in permanent:
-        N -= term.rows.T @ (_weight(term, h)[:, None] * term.rows)
-    if not np.isfinite(N).all():
-        return permanent[0].name
-    values, vectors = np.linalg.eigh(N)
-    if values[0] <= 0:
-        return max(permanent, key=lambda term: float(_weight(term, h) @ (term.rows @ vectors[:, 0]) ** 2)).name
-    # N - rows^T weight rows is positive definite if weight^(1/2) rows N^-1 rows^T weight^(1/2) < 1.
-    for group in filter(None, groups):
-        weights = [np.maximum(_weight(term, h), 0) for term in group]
-        roots = [(w[:, None] / values) ** 0.5 * (t.rows @ vectors) for t, w in zip(group, weights, strict=True)]
-        both = np.concatenate(roots)
-        taken, shares = np.linalg.eigh(finite(both @ both.T))
-        if taken[-1] >= 1:
-            parts = np.split(shares[:, -1], np.cumsum([len(root) for root in roots])[:-1])
-            return group[int(np.argmax([part @ part for part in parts]))].name
-    return ""
+def _list_features(model: RigidBodies) -> Iterator[tuple[int, Array, Array]]:
+    """Yield each body and plane (normal, offset) with the centres, half extents, signs and radii of its features."""
+    found, dim, features = model.candidates, model.dim, defaultdict(list)
+    for i in np.flatnonzero(found.kind == PLANE):
+        own, other = np.split(found.constants[i], [3 * dim + 1])
+        features[int(found.body_a[i]), (*other[:dim], other[-1])].append(own)
+    for (body, plane), own_features in features.items():
+        yield body, np.array(plane), np.array(own_features)
 
 
-def _limit_impacts(contact_groups: Sequence[ContactGroup], params: Arrays) -> tuple[float, str]:
-    """Return the largest time step for which no rebound is faster than its impact, and the limiting impact.
+def _land(model: RigidBodies, params: Arrays, state: Arrays, body: int, plane: Array, features: Array) -> Landing:
+    """Replace the features of a body that are nearest to a plane."""
+    x, R, w = state["position"][body], matrices(state["orientation"])[body], state["angular_velocity"][body]
+    u, offset, k, c = plane[:-1], plane[-1], float(params["contact_stiffness"]), float(params["contact_damping"])
+    centre, half, signs = features[:, :-1].reshape(-1, 3, model.dim).transpose(1, 0, 2)
+    own = params["centre_of_mass"][body] if model.free_anchors else 0.0
+    arms = (centre - own + signs * half) @ R.T - features[:, -1:] * u
+    gaps = (x + arms) @ u - offset
+    pull = max(0.0, -float(params["gravity"] @ u))
+    near = arms[(gaps - gaps.min() - TOUCH) * k <= params["mass"][body] * pull]
+    force = float(params["mass"][body]) * pull / len(near)
 
-    Features may meet one by one, or all at once.
-    """
-    least, limiting = np.inf, ""
-    for contact_group in contact_groups:
-        mobility = contact_group.normal @ contact_group.normal.T
-        rate = max(np.diag(mobility).max(), mobility.sum() / len(mobility))
-        rate *= params["contact_stiffness"] * (1 + max(0.0, float(params["contact_damping"]) * contact_group.speed))
-        if rate > 0 and (2 / rate) ** 0.5 < least:
-            least, limiting = float((2 / rate) ** 0.5), f"impact of {contact_group.name}"
-    return least, limiting
+    def link(arm: Array, direction: Array, stiffness: float, damping: float) -> Link:
+        return Link(Spring(body, WORLD, tuple(R.T @ arm), tuple(x + arm + direction)), stiffness, damping, 1.0)
+
+    slope = float(params["friction"][body]) * force / model.slip_speed
+    ways: list[tuple[Array, float, float]] = [
+        (u, k, c * force),
+        *[(tangent, 0.0, slope) for tangent in np.linalg.svd(u[None])[2][1:]],
+    ]
+    middles = near + force / (2 * k) * u  # of the overlaps
+    spin = np.cross(w, near) if model.dim == 3 else w * near[:, ::-1] * [-1, 1]
+    closing = max(0.0, -float(((state["velocity"][body] + spin) @ u).min()))
+    hard = _harden(params, (closing**2 + 2 * pull * max(0.0, gaps.min())) ** 0.5)
+    groups = [*np.split(near, len(near)), *([near] if len(near) > 1 else [])]
+    return Landing(
+        [link(arm, *way) for arm in middles for way in ways],
+        [link(group.mean(axis=0), u, len(group) * hard, 0.0) for group in groups],
+        bool((gaps.min() - TOUCH) * k <= params["mass"][body] * pull),
+    )
 
 
-def _weight(term: Term, h: float) -> Array:
-    return 2 * h * term.damping + h * h * term.stiffness
+def _collide(model: RigidBodies, params: Arrays, state: Arrays, a: int, b: int) -> Iterator[Link]:
+    """Yield a spring that is as stable as the impact of two bodies along the line of their centres."""
+    line = state["position"][a] - state["position"][b]
+    if model.shapes[a] and model.shapes[b] and line.any():
+        distance, centre = float(np.linalg.norm(line)), (0.0,) * model.dim
+        speed = float(line @ (state["velocity"][b] - state["velocity"][a])) / distance
+        yield Link(Spring(a, b, centre, centre), _harden(params, speed), 0.0, distance)
+
+
+def _harden(params: Arrays, speed: float) -> float:
+    """Return the stiffness of a spring that is as stable as impacts at this speed."""
+    return 2 * float(params["contact_stiffness"]) * (1 + max(0.0, float(params["contact_damping"]) * speed))
 
 
 def require_slow(model: RigidBodies, fields: Arrays) -> None:

@@ -126,8 +126,8 @@ def test_values_hang_springs_elsewhere_and_their_energy_follows(tmp_path: Path) 
     expected, found = [scene.predict(scene.rollout()).data for scene in (moved, given)]
     np.testing.assert_allclose(found, expected, rtol=1e-9)
     assert np.ptp(found[:, 1]) > 0.1
-    limits = [scene.model.step_limits(scene.params.arrays(), scene.state.arrays()) for scene in (moved, given)]
-    assert str(limits[0]) == str(limits[1])
+    limits = [scene.model.step_limits(scene.params.arrays(), scene.state.arrays())[0] for scene in (moved, given)]
+    assert limits[0][:2] == limits[1][:2] and limits[0].dt < np.inf
 
 
 @pytest.mark.parametrize("each", [False, True])
