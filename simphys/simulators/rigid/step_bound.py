@@ -130,7 +130,7 @@ def _hold(links: Sequence[Any], a: Array, b: Array, centres: Array) -> tuple[Any
 
 
 def _bound_eigenvalue(squares: Array) -> float:
-    """Return |B|^2 for the squares of its entries."""
+    """Return |B|^2 for the squares of its entries; negative ones, as a fit may try, only make eigenvalues smaller."""
     if not np.isfinite(squares).all():
         return np.inf
-    return float(np.linalg.norm(np.sqrt(squares), 2) ** 2) if squares.size else 0.0
+    return float(np.linalg.norm(np.sqrt(np.maximum(squares, 0.0)), 2) ** 2) if squares.size else 0.0
