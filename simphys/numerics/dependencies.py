@@ -6,6 +6,7 @@ import ast
 
 from simphys.autograd.errors import InputError
 
+from .places import collect_names
 from .writes import Written
 
 
@@ -16,7 +17,7 @@ def find_dependencies(
     slices = _Slices()
     slices.visit(definition.body, set())
     for each in written:
-        slices.edges.setdefault(each.name, set()).update(_names(each.call))
+        slices.edges.setdefault(each.name, set()).update(collect_names(each.call))
     found, source = slices.results, f"element {definition.name}"
     remedy = "Return the same number of values in all branches."
     for values in found[1:]:
@@ -41,44 +42,40 @@ class _Slices:
         for node in statements:
             for part in ast.walk(node):
                 if isinstance(part, ast.NamedExpr):
-                    self._assign(part.target, _names(part.value) | conditions)
+                    self._assign(part.target, collect_names(part.value) | conditions)
             if isinstance(node, ast.Return):
                 values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-                self.results.append([_names(value) | conditions for value in values])
+                self.results.append([collect_names(value) | conditions for value in values])
             elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
                 for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                    self._assign(target, _names(node.value) | conditions)
+                    self._assign(target, collect_names(node.value) | conditions)
             elif isinstance(node, ast.Expr):  # a call that writes a variable
-                for name in _names(node.value):
+                for name in collect_names(node.value):
                     self.edges.setdefault(name, set()).update(conditions)
             elif isinstance(node, ast.If):
-                inside = conditions | _names(node.test)
+                inside = conditions | collect_names(node.test)
                 self.visit(node.body, inside)
                 self.visit(node.orelse, inside)
             elif isinstance(node, ast.While | ast.For):
-                inside = conditions | _names(node.test if isinstance(node, ast.While) else node.iter)
+                inside = conditions | collect_names(node.test if isinstance(node, ast.While) else node.iter)
                 inside |= _conditions_of_jumps(node)
                 if isinstance(node, ast.For):
                     self._assign(node.target, inside)
                 self.visit([*node.body, *node.orelse], inside)
 
     def _assign(self, target: ast.expr, sources: set[str]) -> None:
-        for changed in _names(target):
-            self.edges.setdefault(changed, set()).update(sources | _names(target) - {changed})
+        for changed in collect_names(target):
+            self.edges.setdefault(changed, set()).update(sources | collect_names(target) - {changed})
 
 
 def _conditions_of_jumps(loop: ast.While | ast.For) -> set[str]:
     """Collect the names that decide whether a loop breaks, continues or returns: all that it does depends on them."""
     conditional = [part for part in ast.walk(loop) if isinstance(part, ast.If | ast.While)]
-    return set().union(*[_names(part.test) for part in conditional if any(map(_is_jump, ast.walk(part)))])
+    return set().union(*[collect_names(part.test) for part in conditional if any(map(_is_jump, ast.walk(part)))])
 
 
 def _is_jump(node: ast.AST) -> bool:
     return isinstance(node, ast.Break | ast.Continue | ast.Return)
-
-
-def _names(node: ast.AST | None) -> set[str]:
-    return set() if node is None else {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def _closure(names: set[str], edges: dict[str, set[str]]) -> set[str]:

@@ -25,13 +25,17 @@ from typing import Any
 
 from simphys.autograd.kernels.runtime import ti
 
+from .forward_arrays import ArrayExpressions, Arrays, Fixed
 from .forward_rules import SPREAD, Expressions, Underivable, or_zero
 from .names import LOCAL, captured, local_names
+from .places import base_name, collect_names, list_parts
+from .pruning import prune
 from .writes import find_written
 
 _FILE = "<tangent of"
 """Beginning of the name of the file that a derived tangent is in, as far as Python knows."""
 _numbers = itertools.count()
+_NONE = Fixed()
 
 
 def has_shape(x: Any) -> bool:
@@ -48,12 +52,13 @@ def spread(d, x):
         return d
 
 
-def derive(function: Callable[..., Any], moving: Sequence[str]) -> Callable[..., Any]:
+def derive(function: Callable[..., Any], moving: Sequence[str], fixed: Fixed = _NONE) -> Callable[..., Any]:
     """Make the tangent of a function where these parameters move: of f(x, y), jvp_f(x, y, dx), if x alone does.
 
-    The result is a function of Python for the compiler to read. Errors: Underivable if forward mode does not read it.
+    fixed: fields of records that have no tangent. The result is a function of Python for the compiler to read.
+    Errors: Underivable if forward mode does not read it.
     """
-    return _derive(inspect.unwrap(function), tuple(moving))
+    return _derive(inspect.unwrap(function), tuple(moving), fixed)
 
 
 def tangent_of(function: Callable[..., Any], *moving: str) -> Any:
@@ -75,12 +80,12 @@ def list_derived(function: Any) -> list[str]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _derive(plain: FunctionType, moving: tuple[str, ...]) -> Callable[..., Any]:
+def _derive(plain: FunctionType, moving: tuple[str, ...], fixed: Fixed) -> Callable[..., Any]:
     definition = ast.parse(textwrap.dedent(inspect.getsource(plain))).body[0]
     assert isinstance(definition, ast.FunctionDef)
     try:
         _require_readable(definition, moving)
-        made = _Tangent(plain, definition, moving)
+        made = _Tangent(plain, definition, moving, fixed)
         lines = made.push_all()
     except Underivable as error:
         code = plain.__code__
@@ -88,10 +93,10 @@ def _derive(plain: FunctionType, moving: tuple[str, ...]) -> Callable[..., Any]:
         raise
     except RecursionError:
         raise Underivable(definition.lineno, f"{plain.__name__} calls itself") from None
-    taken = [ast.unparse(argument) for argument in definition.args.args]
-    head = f"def {made.name}({', '.join([*taken, *[f'd{name}' for name in moving]])}):"
+    taken = {argument.arg: ast.unparse(argument) for argument in definition.args.args}
+    head = f"def {made.name}({', '.join([*taken.values(), *[f'd{taken[name]}' for name in moving]])}):"
     tree = ast.parse("\n".join([head, *_indent(lines)]))
-    _prune(tree.body[0])  # type: ignore[arg-type]
+    prune(tree.body[0], made.list_arrays())  # type: ignore[arg-type]
     return _compile(ast.unparse(tree) + "\n", plain, made)
 
 
@@ -120,7 +125,7 @@ def _compile(text: str, plain: FunctionType, tangent: _Tangent) -> Callable[...,
 class _Tangent:
     """The statements of a function with those of its tangent between them."""
 
-    def __init__(self, plain: FunctionType, definition: ast.FunctionDef, moving: tuple[str, ...]) -> None:
+    def __init__(self, plain: FunctionType, definition: ast.FunctionDef, moving: tuple[str, ...], fixed: Fixed) -> None:
         self.space = {**captured(plain), "ti": ti, SPREAD: spread}
         """What the names of its text stand for."""
         self._body = definition.body
@@ -128,18 +133,27 @@ class _Tangent:
         self._known = {**captured(plain), **dict.fromkeys(self._names, LOCAL)}
         if self._known.get("ti", ti) is not ti:
             raise Underivable(definition.lineno, "ti has a meaning here, and is the compiler's module in a tangent")
+        self._arrays = Arrays(definition, self._known, fixed)
+        for written in find_written(plain, definition):
+            if written.name in self._names - self._arrays.names - self._arrays.statics:
+                raise Underivable(written.call.lineno, f"{ast.unparse(written.call)} may write {written.name}")
+        parts = list(ast.walk(definition))
+        writes = [part for part in parts if isinstance(part, ast.stmt) and self._writes(part)]
+        if writes and any(isinstance(part, ast.Return) for part in parts):
+            raise Underivable(writes[0].lineno, f"{plain.__name__} writes an array, and returns a value")
         self._tangents = {name: f"d{name}" for name in moving}
         self._functions: dict[Callable[..., Any], str] = {}
         self.name = self._name(f"jvp_{plain.__name__}")
         while found := self._find_moved() - self._tangents.keys():
             self._tangents |= {name: self._name(f"d{name}") for name in sorted(found)}
         self._begun = [argument.arg for argument in definition.args.args if argument.arg not in moving]
-        for written in find_written(plain, definition):
-            if written.name in self._names:
-                raise Underivable(written.call.lineno, f"{ast.unparse(written.call)} may write {written.name}")
         for node in [part for part in ast.walk(definition) if isinstance(part, ast.For | ast.comprehension)]:
-            if counters := _names(node.target) & self._tangents.keys():
+            if counters := collect_names(node.target) & self._tangents.keys():
                 raise Underivable(node.target.lineno, f"{min(counters)} is counted, and is a variable that moves, too")
+
+    def list_arrays(self) -> set[str]:
+        """Names of arrays and of their tangents, whose changes matter although no line here reads them."""
+        return {*self._arrays.names, *[d for name, d in self._tangents.items() if name in self._arrays.names]}
 
     def push_all(self) -> list[str]:
         """Lines of the function, each after that of its tangent."""
@@ -153,6 +167,10 @@ class _Tangent:
         match node:
             case ast.Expr(value=ast.Constant()):
                 return []
+            case ast.Expr(value=ast.Call() as call) if self._writes(node):
+                made = self._expressions()
+                pushed = made.tangent(call)
+                return [*_held(made), pushed or ast.unparse(call)]
             case ast.Assign(targets=[target], value=value):
                 return self._assign(target, value)
             case ast.AugAssign(target=target, op=op, value=value):
@@ -163,7 +181,7 @@ class _Tangent:
             case ast.For(target=target, iter=each, body=body, orelse=[]) if not self._moves(each):
                 return [f"for {ast.unparse(target)} in {ast.unparse(each)}:", *_indent(self._push_body(body))]
             case ast.Return(value=value) if value is not None:
-                made, results = self._expressions(), _parts(value)
+                made, results = self._expressions(), list_parts(value)
                 found = [made.tangent(result) for result in results]
                 return [*_held(made), f"return {', '.join(map(or_zero, found, results))}"]
             case ast.Break() | ast.Continue() | ast.Pass():
@@ -172,14 +190,14 @@ class _Tangent:
 
     def _assign(self, target: ast.expr, value: ast.expr) -> list[str]:
         """Lines of an assignment, after those of the tangents of what it changes."""
-        made, targets = self._expressions(), _parts(target)
-        values = [value] if len(targets) == 1 else _parts(value)
+        made, targets = self._expressions(), list_parts(target)
+        values = self._arrays.split(value, len(targets))
         assignment = f"{ast.unparse(target)} = {ast.unparse(value)}"
         places = [self._place(part) for part in targets]
         if not all([isinstance(part, ast.Name | ast.Subscript | ast.Attribute) for part in targets]):
             raise Underivable(target.lineno, f"`{assignment}` has no rule of forward mode")
         assigned = {part.id for part in targets if isinstance(part, ast.Name)}
-        if any([_names(part) & assigned for part in targets if not isinstance(part, ast.Name)]):
+        if any([collect_names(part) & assigned for part in targets if not isinstance(part, ast.Name)]):
             raise Underivable(target.lineno, f"`{assignment}` assigns an index and what it picks")
         if len(values) < len(targets):  # the results of a call
             moved = made.tangent(value)
@@ -187,26 +205,38 @@ class _Tangent:
                 zeros = [f"{p} = 0.0 * {ast.unparse(t)}" for p, t in zip(places, targets, strict=True) if p]
                 return [assignment, *zeros]
             return [*_held(made), f"{', '.join(filter(None, places))} = {moved}", assignment]
+        for part, v in zip(targets, values, strict=True):
+            if self._arrays.holds(part) and self._place(part) is None and made.tangent(v):
+                self._arrays.note_written(part)
         found = [(place, or_zero(made.tangent(v), v)) for place, v in zip(places, values, strict=True) if place]
         if not found:
             return [assignment]
         left, right = (", ".join(column) for column in zip(*found, strict=True))
         return [*_held(made), f"{left} = {right}", assignment]
 
+    def _writes(self, node: ast.AST) -> bool:
+        """True for a statement that changes arrays."""
+        match node:
+            case ast.Assign(targets=[target]) | ast.AugAssign(target=target):
+                return any([self._arrays.holds(part) for part in list_parts(target)])
+            case ast.Expr(value=ast.Call(args=given)):
+                return any([base_name(each) in self._arrays.names for each in given])
+        return False
+
     def _place(self, target: ast.expr) -> str | None:
         """Text of the place of the tangent of a variable, or of a part of one; None for one that stands still."""
-        name = _base(target)
-        if name not in self._tangents:
+        name = base_name(target)
+        if name not in self._tangents or self._arrays.find_fixed(target):
             return None
         index = ast.unparse(target)[len(name) :]
         return f"{self._tangents[name]}{index}"
 
     def _expressions(self) -> Expressions:
-        return Expressions(self._known, self._tangents, self._call, lambda: self._name("_0"))
+        return ArrayExpressions(self._arrays, self._known, self._tangents, self._call, lambda: self._name("_0"))
 
     def _moves(self, value: ast.expr) -> bool:
-        made = Expressions(self._known, self._tangents, self._call, lambda: "_")  # whose text nobody reads
-        return made.tangent(value) is not None
+        text = ArrayExpressions(self._arrays, self._known, self._tangents, self._call, lambda: "_")  # nobody reads it
+        return text.tangent(value) is not None
 
     def _call(self, made: Expressions, call: ast.Call, called: Any, tangents: list[str | None]) -> str:
         """Text of a call of the tangent of a function, by hand or by its source."""
@@ -220,7 +250,7 @@ class _Tangent:
             raise Underivable(call.lineno, f"{ast.unparse(call.func)} is no function that the compiler reads{remedy}")
         parameters = list(inspect.signature(plain).parameters)
         moving = [name for name, d in zip(parameters, tangents, strict=False) if d]
-        name = self._name_function(f"jvp_{plain.__name__}", derive(plain, moving))
+        name = self._name_function(f"jvp_{plain.__name__}", derive(plain, moving, self._arrays.fixed))
         return f"{name}({', '.join([*map(ast.unparse, call.args), *filter(None, tangents)])})"
 
     def _call_by_hand(self, made: Expressions, call: ast.Call, element: Any, tangents: list[str | None]) -> str:
@@ -249,10 +279,11 @@ class _Tangent:
             if isinstance(node, ast.NamedExpr):
                 raise Underivable(node.lineno, f"{ast.unparse(node)} has no rule of forward mode")
             if isinstance(node, ast.Assign | ast.AugAssign):
-                targets = _parts(node.targets[0] if isinstance(node, ast.Assign) else node.target)
-                values = _parts(node.value) if len(targets) > 1 else [node.value]
+                targets = list_parts(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+                values = self._arrays.split(node.value, len(targets))
                 values = values * len(targets) if len(values) < len(targets) else values
-                found |= {_base(target) for target, v in zip(targets, values, strict=True) if self._moves(v)}
+                moved = [target for target, v in zip(targets, values, strict=True) if self._moves(v)]
+                found |= {base_name(target) for target in moved if not self._arrays.holds(target)}
         return found
 
     def _name(self, wish: str) -> str:
@@ -260,39 +291,6 @@ class _Tangent:
         name = next(name for name in _variants(wish) if name not in self._names and name not in self.space)
         self._names.add(name)
         return name
-
-
-def _prune(definition: ast.FunctionDef) -> None:
-    """Leave out the assignments of variables that nothing reads, and branches and loops that this empties."""
-    needed, waiting = set[str](), [part for part in ast.walk(definition) if isinstance(part, ast.Return)]
-    read: list[ast.AST] = [*waiting, *[part.test for part in ast.walk(definition) if isinstance(part, ast.If)]]
-    read += [part.iter for part in ast.walk(definition) if isinstance(part, ast.For)]
-    assignments = [part for part in ast.walk(definition) if isinstance(part, ast.Assign)]
-    new = {name for part in read for name in _names(part)}
-    while new:
-        needed |= new
-        fed = [part for part in assignments if needed & {_base(target) for target in _parts(part.targets[0])}]
-        new = {name for part in fed for name in _names(part)} - needed
-    _Pruned(needed).visit(definition)
-
-
-class _Pruned(ast.NodeTransformer):
-    def __init__(self, needed: set[str]) -> None:
-        self._needed = needed
-
-    def visit_Assign(self, node: ast.Assign) -> ast.Assign | None:
-        return node if self._needed & {_base(target) for target in _parts(node.targets[0])} else None
-
-    def visit_For(self, node: ast.For) -> ast.For | None:
-        self.generic_visit(node)
-        return node if node.body else None
-
-    def visit_If(self, node: ast.If) -> ast.If | None:
-        self.generic_visit(node)
-        if not node.body and not node.orelse:
-            return None
-        node.body = node.body or [ast.Pass()]
-        return node
 
 
 def _held(made: Expressions) -> list[str]:
@@ -303,20 +301,6 @@ def _variants(name: str) -> Iterator[str]:
     if name == "_0":
         return (f"_{number}" for number in itertools.count())
     return (name + "_" * number for number in itertools.count())
-
-
-def _parts(value: ast.expr) -> list[ast.expr]:
-    return list(value.elts) if isinstance(value, ast.Tuple) else [value]
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-
-
-def _base(target: ast.expr) -> str:
-    while isinstance(target, ast.Subscript | ast.Attribute):
-        target = target.value
-    return target.id if isinstance(target, ast.Name) else ""
 
 
 def _read(target: ast.expr) -> ast.expr:

@@ -32,8 +32,8 @@ _FLAT = ("ceil", "floor", "round", "static")
 _LISTS = ("Vector", "Matrix")
 _BILINEAR = ("dot", "cross", "outer_product")
 _LINEAR_MAPS = ("transpose", "sum", "trace")
-_SIZES = ("n", "m")
-"""Attributes of vectors and matrices that are no numbers of the motion."""
+_SIZES = ("n", "m", "width")
+"""Attributes of vectors, matrices and arrays that are no numbers of the motion."""
 _PARTS = frozenset("xyzw")
 """Letters of attributes that are entries of a vector."""
 

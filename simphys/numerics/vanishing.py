@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
+from .places import base_name
 from .writes import Written
 
 _BILINEAR = ("dot", "cross", "outer_product")
@@ -42,7 +43,7 @@ def _assignments(definition: ast.FunctionDef) -> list[tuple[str, ast.expr | None
             found += _pairs(node.target, node.value)
         elif isinstance(node, ast.AugAssign):
             sums = isinstance(node.op, ast.Add | ast.Sub | ast.Mult)
-            found.append((_base(node.target), node.value if sums else None))
+            found.append((base_name(node.target), node.value if sums else None))
         elif isinstance(node, ast.For):
             found += [(name.id, None) for name in ast.walk(node.target) if isinstance(name, ast.Name)]
     return found
@@ -51,14 +52,8 @@ def _assignments(definition: ast.FunctionDef) -> list[tuple[str, ast.expr | None
 def _pairs(target: ast.expr, value: ast.expr | None) -> list[tuple[str, ast.expr | None]]:
     if isinstance(target, ast.Tuple):
         values = value.elts if isinstance(value, ast.Tuple) else [None] * len(target.elts)
-        return [(_base(part), each) for part, each in zip(target.elts, values, strict=True)]
-    return [(_base(target), value)]
-
-
-def _base(target: ast.expr) -> str:
-    while isinstance(target, ast.Subscript | ast.Attribute):
-        target = target.value
-    return target.id if isinstance(target, ast.Name) else ""
+        return [(base_name(part), each) for part, each in zip(target.elts, values, strict=True)]
+    return [(base_name(target), value)]
 
 
 def _is_zero(value: ast.expr | None, names: Collection[str]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from simphys.autograd.kernels.runtime import ti
 
 from .names import LOCAL, captured, local_names, resolve
+from .places import base_name
 
 _IN_PLACE = ("fill",)
 """Methods of vectors and matrices that change them."""
@@ -26,7 +27,7 @@ def find_written(function: Callable[..., Any], definition: ast.FunctionDef) -> t
     """List what the calls in a function may write. A function that cannot be found may write all its arguments."""
     names = {**captured(function), **dict.fromkeys(local_names(definition), LOCAL)}
     calls = [node for node in ast.walk(definition) if isinstance(node, ast.Call)]
-    return tuple([Written(name, call) for call in calls for each in _targets(call, names) if (name := _base(each))])
+    return tuple([Written(name, call) for call in calls for each in _targets(call, names) if (name := base_name(each))])
 
 
 def _targets(call: ast.Call, names: Mapping[str, Any]) -> list[ast.expr]:
@@ -51,7 +52,7 @@ def _targets(call: ast.Call, names: Mapping[str, Any]) -> list[ast.expr]:
 
 def _is_local(value: ast.expr, names: Mapping[str, Any]) -> bool:
     """True for a local variable, or an expression such as a sum."""
-    base = _base(value)
+    base = base_name(value)
     return not base or names.get(base) is LOCAL
 
 
@@ -59,9 +60,3 @@ def _is_reference(annotation: Any) -> bool:
     if isinstance(annotation, str):  # of a module with postponed annotations
         return "template" in annotation
     return annotation is ti.template or isinstance(annotation, ti.template)
-
-
-def _base(target: ast.expr) -> str:
-    while isinstance(target, ast.Subscript | ast.Attribute):
-        target = target.value
-    return target.id if isinstance(target, ast.Name) else ""

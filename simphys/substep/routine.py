@@ -6,16 +6,19 @@ A routine is three functions of the compiler, for one batch member:
     adjoint(model, x, adj_x)      adds to the adjoints of the inputs
     tangent(model, x, dx)         computes the tangents of the results
 
-They take records of flat arrays of numbers by name: `x` has the inputs, the results, the tape and the workspace, adj_x
-and dx have what varies among them; `x.place.width` is the length of its rows. `model` has counts, numbers and arrays of
-the model, and what is `Static`, such as dimensions. The tape is what the forward function leaves for the others;
-workspace has any values at first. The adjoints of results may be overwritten. An array without elements is never read:
-any other one stands for it.
+Without a tangent, that of the forward function follows from its source (numerics/forward_arrays.py). Functions take
+records of flat arrays of numbers by name: `x` has the inputs, the results, the tape and the workspace, adj_x and dx
+have what varies among them; `x.place.width` is the length of its rows. `model` has counts, numbers and arrays of the
+model, and what is `Static`, such as dimensions. The tape is what the forward function leaves for the others; workspace
+has any values at first. The adjoints of results may be overwritten. An array without elements is never read: any other
+one stands for it.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -23,7 +26,11 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError, MissingJvp
+from simphys.autograd.kernels.runtime import ti
 from simphys.numerics.assigned_anew import require_kept_vectors
+from simphys.numerics.forward_arrays import Fixed
+from simphys.numerics.forward_mode import derive
+from simphys.numerics.forward_rules import Underivable
 from simphys.numerics.outside import Outside, is_of_user
 from simphys.simulator import Shape
 
@@ -42,6 +49,7 @@ class Functions(NamedTuple):
     forward: Any
     adjoint: Any
     tangent: Any = None
+    """None for the one that follows from the forward function."""
 
 
 class Fields(NamedTuple):
@@ -55,7 +63,8 @@ class Fields(NamedTuple):
     work: Names = ()
     """Arrays without meaning outside a call."""
     moving: Names = ()
-    """Arrays of tape and workspace that have room for their adjoints and tangents, too."""
+    """Arrays of tape and workspace that have room for their adjoints and tangents, too, as something that moves and is
+    read needs it."""
     choices: Names = ()
     """Inputs and results that no gradient flows to."""
     numbers: Names = ()
@@ -78,16 +87,12 @@ def routine(
     setting: Setting,
     *,
     of_model: Names = (),
-    repeats: bool = False,
 ) -> Any:
-    """Declare a sub-step by its functions.
-
-    - `of_model`: names of the constants that the functions read.
-    - `repeats`: True if the tangent function computes tape and results again, and begins with nothing.
+    """Declare a sub-step by its functions; `of_model` names the constants that they read.
 
     Returns a Function, to be applied to the model, the numbers and the inputs.
     """
-    return declare(Routine(name, functions, arrays, setting, of_model=of_model, repeats=repeats))
+    return declare(Routine(name, functions, arrays, setting, of_model))
 
 
 class Routine(Pattern):
@@ -96,11 +101,9 @@ class Routine(Pattern):
     is_serial = is_complex = True
     reads_results = True
 
-    def __init__(
-        self, name: str, functions: Functions, arrays: Fields, setting: Setting, *, of_model: Names, repeats: bool
-    ) -> None:
+    def __init__(self, name: str, functions: Functions, arrays: Fields, setting: Setting, of_model: Names) -> None:
         self.name, self.source, self.over = name, f"Routine({name})", ""
-        self.element: Any = SimpleNamespace(name=name, tangent=functions.tangent)
+        self.element: Any = SimpleNamespace(name=name)
         numbers = {number: Source("constant", number) for number in arrays.numbers}
         given = {field: Source("own", field) for field in arrays.given}
         self.take_arrays(numbers | given, dict.fromkeys(arrays.results, (0,)))
@@ -113,7 +116,7 @@ class Routine(Pattern):
         twice = {name for name in self._all_names if self._all_names.count(name) > 1}
         self._require(tuple(twice), (), "has one meaning", "Give the other array another name.")
         self._functions, self._arrays, self._setting = functions, arrays, setting
-        self._of_model, self._repeats = of_model, repeats
+        self._of_model, self._repeats = of_model, functions.tangent is None
 
     def _require(self, names: Names, known: Collection[str], constraint: str, remedy: str) -> None:
         """Raise InputError for a name that is not among the known ones."""
@@ -122,8 +125,23 @@ class Routine(Pattern):
                 raise InputError(self.source, f"{name} {constraint}", "no such array", remedy)
 
     def require_tangent(self) -> None:
-        if self._functions.tangent is None:
-            raise MissingJvp(f"{self.source} has no tangent. Pass one in Functions, or use reverse mode.")
+        if isinstance(self.tangent_function, Underivable):
+            reason = f"{self.source} has no tangent: {self.tangent_function.place}: {self.tangent_function.reason}."
+            raise MissingJvp(f"{reason} Pass one in Functions, or use reverse mode.")
+
+    @cached_property
+    def tangent_function(self) -> Any:
+        """The tangent function, or why none follows from the forward function."""
+        if self._functions.tangent is not None:
+            return self._functions.tangent
+        arrays, forward = self._arrays, self._functions.forward
+        fixed = Fixed({*arrays.choices, *arrays.tape, *arrays.work} - {*arrays.moving})
+        try:
+            found = derive(forward, [list(inspect.signature(inspect.unwrap(forward)).parameters)[1]], fixed)
+            fixed.require_unread()
+        except Underivable as error:
+            return error
+        return ti.func(found)
 
     def cost_us(self, op: Op) -> float:
         return 0.0  # it runs on one thread
@@ -236,7 +254,7 @@ class Routine(Pattern):
         cleared: list[Slot] | None = None,
     ) -> None:
         """Append a call of a function; `records` have slots that it reads, and others that it reads and writes."""
-        call = getattr(self._functions, pass_name)
+        call = self.tangent_function if pass_name == "tangent" else getattr(self._functions, pass_name)
         known = {*op.values(), *(() if pass_name == "forward" else op.outputs)}
         reads: dict[Slot, Access] = {
             s: "other" for pair in records for part in pair for s in part.values() if s.value in known

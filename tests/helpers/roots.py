@@ -112,10 +112,10 @@ FIELDS = Fields(
 )
 
 
-def declare(fields: Fields = FIELDS, **options: Any) -> Any:
+def declare(fields: Fields = FIELDS, tangent: Any = jvp_find, **options: Any) -> Any:
     """Declare the sub-step."""
     chosen: dict[str, Any] = {"of_model": ("n", "solver", "components"), **options}
-    return routine("Find", Functions(find, adj_find, jvp_find), fields, SHAPES, **chosen)
+    return routine("Find", Functions(find, adj_find, tangent), fields, SHAPES, **chosen)
 
 
 Find = declare()

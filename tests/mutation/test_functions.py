@@ -198,7 +198,6 @@ ELSEWHERE = {
     "bridges/torch_func.py: transformable_node.*": "only run the step, its adjoint or its tangent as torch functions",
     "nn/fused.py: *": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
     "solver/sweeps.py: *": "arithmetic on indices, which must not leave the arrays; held by gradcheck of Solve",
-    "solver/sweeps_tangent.py: *": "likewise",
     "solver/records.py: *": "likewise",
 }
 """Rules without a term to drop, by name or by file and name."""

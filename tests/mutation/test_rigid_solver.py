@@ -14,7 +14,7 @@ from simphys.autograd.proof.mutation import ERRORS
 from simphys.simulators import rigid
 from simphys.simulators.rigid.contacts import contact_rows
 from simphys.simulators.rigid.motion import sense
-from simphys.simulators.rigid.solver import phases_adjoint, phases_tangent, solve
+from simphys.simulators.rigid.solver import phases_adjoint, solve
 
 from ..simulators.rigid.contacts.test_contact_rows import WHAT, H, balls, make_inputs
 from ..simulators.rigid.solver.test_solve import make_model, split_case
@@ -26,15 +26,10 @@ from .sweep import Sweep
 EACH = 1 / 2
 """Number of mutants per rule in a sample: each compiles a kernel."""
 
-WORKSPACE = "already 0 in a new array; in a workspace held by tangent = adjoint of a horizon"
-
 EQUIVALENT = {
     "adj_contact_rows: -gap / h < rest_speed -> *<=*": "the kink: test_contact_rows.py",
     "adj_solve_phases: phase_count > 1 -> phase_count >= 1": "only saves work",
     "adj_aim_at_impact: -x.bounce?c? * u > 0 -> -x.bounce?c? * u >= 0": "the kink: test_solve.py",
-    "jvp_*: *x.*?e? = 0.0 -> nothing": WORKSPACE,
-    "jvp_solve_phases: dx.shift?e? = 0.0 -> nothing": WORKSPACE,
-    "jvp_solve_phases: phase_count > 1 -> phase_count >= 1": "only saves work",
 }
 
 Check = motion.Check
@@ -84,4 +79,3 @@ SWEEPS = [
     make_sweep(phases_adjoint, ("adj_*",), check_solve()),
     make_sweep(sense, ("adj_*",), check_sense()),
 ]
-SWEEPS += [make_sweep(phases_tangent, ("jvp_*",), motion.check_tangents(check_solve()))]

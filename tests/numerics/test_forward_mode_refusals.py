@@ -33,6 +33,13 @@ def filled(v: ti.template(), x):
 
 @ti.func
 @no_type_check
+def put(v: ti.template(), w: ti.template(), x):
+    v[0] = x
+    w[0] = 2 * x
+
+
+@ti.func
+@no_type_check
 def power(x, n: ti.template()):
     return x * power(x, n - 1) if ti.static(n > 0) else 1.0
 
@@ -75,6 +82,13 @@ def of_python(x: Any) -> Any:
 def test_what_it_does_not_read_has_no_tangent(lines: str, reason: str) -> None:
     with pytest.raises(Underivable, match=reason):
         derive(define("def formula(x):\n" + indent(lines, "    ") + "\n", **globals()), ["x"])
+
+
+def test_arrays_that_have_no_tangent_get_nothing_that_moves() -> None:
+    with pytest.raises(Underivable, match="w stands still, and gets what moves"):
+        derive(put, ["v", "x"])
+    with pytest.raises(Underivable, match="filled writes an array, and returns a value"):
+        derive(filled, ["v", "x"])
 
 
 def test_parameters_with_defaults_are_refused() -> None:

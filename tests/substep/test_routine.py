@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd import Tensor
-from simphys.autograd.errors import InputError
+from simphys.autograd import Tensor, linearize
+from simphys.autograd.errors import InputError, MissingJvp
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.rollout.engine import plan
 
@@ -41,6 +41,20 @@ def test_it_runs_its_function_and_hides_the_tape() -> None:
     assert_equal_but_for_rounding(y + k * y**3, place.data + 1.5 * push.data, ulps=100)
     np.testing.assert_array_equal(positive.data, (y > 0).sum(axis=1))
     assert not positive.requires_grad
+
+
+def test_a_tangent_that_follows_from_the_source_is_that_by_hand() -> None:
+    derived, inputs = roots.declare(FIELDS._replace(moving=("guess",)), tangent=None), leaves()
+    directions = [np.random.default_rng(5).standard_normal(x.shape) for x in inputs]
+    by_hand, found = [linearize([each.apply(Roots(), *inputs)[0]], inputs)(*directions)[0] for each in (Find, derived)]
+    assert_equal_but_for_rounding(found, by_hand, ulps=100)
+    assert np.abs(found).min() > 1e-3
+
+
+def test_what_moves_and_is_read_has_room_for_its_tangent() -> None:
+    derived, inputs = roots.declare(tangent=None), leaves()
+    with pytest.raises(MissingJvp, match="guess has no room for its tangent"):
+        linearize([derived.apply(Roots(), *inputs)[0]], inputs)
 
 
 @pytest.mark.parametrize("members", [(), (2,)], ids=["one", "two members"])

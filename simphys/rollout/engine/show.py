@@ -11,6 +11,7 @@ from simphys.autograd.errors import MissingJvp
 from simphys.autograd.kernels.launch import Kernel
 from simphys.numerics.forward_mode import list_derived
 from simphys.substep.program import WHOLE, Domain
+from simphys.substep.routine import Routine
 
 from . import forms
 from .generated_engine import GeneratedEngine
@@ -57,9 +58,11 @@ def _show_derived(step_program: StepProgram) -> list[list[str]]:
     """Show the tangents of formulas that follow from their source, each with those that it calls."""
     uses = [use for op in step_program.program.ops for use in op.pattern.list_uses(op)]
     rules = [use.element.tangent for use in uses if use.element.by_hand is None]
+    functions = [rule.func for rule in rules if rule]
+    functions += [op.pattern.tangent_function for op in recorded.program.ops if isinstance(op.pattern, Routine)]
     found: dict[str, None] = {}
-    for rule in rules:
-        found |= dict.fromkeys(list_derived(rule.func) if rule else ())
+    for function in functions:
+        found |= dict.fromkeys(list_derived(function))
     return [[f"# ==== {DERIVED}"], *[text.splitlines() for text in found]] if found else []
 
 

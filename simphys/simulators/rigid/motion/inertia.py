@@ -19,7 +19,7 @@ A full tensor J, six numbers (xx, yy, zz, yz, xz, xy), takes the place of diag(J
 the frame. Its products, its inverse and their adjoints are those of the symmetric matrix, and
 
     adj_J = (v g^T + g v^T) / 2, of y = J v                 adj_theta = R ((J w_b) x g_b - w_b x (J g_b))
-    adj_J = -J^-1 adj_(J^-1) J^-1                           d(J^-1) = -J^-1 dJ J^-1
+    adj_J = -J^-1 adj_(J^-1) J^-1
 
 as six numbers, off the diagonal twice the entry of the matrix. Other products of vectors in the body frame are
 componentwise; in the plane adj_theta = 0. The gyroscopic torque in the body frame is quadratic, w x (J w) = -D(J) (w *
@@ -28,6 +28,7 @@ Source: Goldstein, Poole and Safko 2002, Classical Mechanics, section 5.3.
 """
 
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import rotation
 from simphys.numerics.cofactor import cofactor
 from simphys.numerics.element import element
 
@@ -46,15 +47,6 @@ def to_body(R, s):
         return R.transpose() @ s
     else:
         return s
-
-
-@ti.func
-def small_rotation(s, f):
-    """Return s x f, the contribution of a small rotation of s to f; 0 in the plane."""
-    if ti.static(s.n == 3):
-        return s.cross(f)
-    else:
-        return 0.0 * s
 
 
 @ti.func
@@ -100,7 +92,7 @@ def adj_multiply(J, v, g):
         return v * g
 
 
-@element
+@ti.func
 def invert(J):
     if ti.static(J.n == 6):
         N = inverse_transposed(tensor_matrix(J))
@@ -119,16 +111,6 @@ def adj_invert(J, g):
         return ti.Vector([K[0, 0] / 2, K[1, 1] / 2, K[2, 2] / 2, K[1, 2], K[0, 2], K[0, 1]])
     else:
         return -g / (J * J)
-
-
-@invert.tangent
-def jvp_invert(J, dJ):
-    if ti.static(J.n == 6):
-        N = inverse_transposed(tensor_matrix(J))
-        K = -(N @ tensor_matrix(dJ) @ N)
-        return ti.Vector([K[0, 0], K[1, 1], K[2, 2], K[1, 2], K[0, 2], K[0, 1]])
-    else:
-        return -dJ / (J * J)
 
 
 @ti.func
@@ -153,12 +135,6 @@ def adj_apply(R, d, w, g):
 
 
 @ti.func
-def jvp_to_body(R, s, dtheta, ds):
-    """Return the tangent of R^T s."""
-    return to_body(R, ds - small_rotation(dtheta, s))
-
-
-@ti.func
 def turn_by(d, w_b, dtheta_b):
     """Return the tangent of y = R d R^T w by a small rotation, in the frame of the body."""
     if ti.static(d.n == 6):
@@ -171,6 +147,17 @@ def turn_by(d, w_b, dtheta_b):
 def jvp_apply(R, d, w, dtheta, dd, dw):
     w_b, dtheta_b = to_body(R, w), to_body(R, dtheta)
     return to_world(R, turn_by(d, w_b, dtheta_b) + multiply(dd, w_b) + multiply(d, to_body(R, dw)))
+
+
+@element
+def apply_at(q, d, w):
+    return apply(rotation.matrix(q), d, w)
+
+
+@apply_at.tangent
+def jvp_apply_at(q, d, w, dq, dd, dw):
+    """Return the tangent by the small rotation, which is exactly 0 for a ball."""
+    return jvp_apply(rotation.matrix(q), d, w, rotation.jvp_turn(q, dq), dd, dw)
 
 
 @ti.func

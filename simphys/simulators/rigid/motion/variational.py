@@ -21,9 +21,9 @@ theorem gives lambda = (dG/dphi)^-T p, with which
 
     adj_(R^T L) = h/2 lambda     adj_J = -phi (c lambda + lambda x phi)
 
-and the rest are products of rotations, whose adjoints are in inertia.py and numerics/rotation.py. Tangent:
+and the rest are products of rotations, whose adjoints are in inertia.py and numerics/rotation.py. Its tangent is
 
-    dphi = (dG/dphi)^-1 (h/2 (dJ w_b + J dw_b) - c dJ phi - phi x (dJ phi)),    w_b = R^T w,    dc = -phi.dphi / c
+    dphi = (dG/dphi)^-1 (h/2 (dJ w_b + J dw_b) - c dJ phi - phi x (dJ phi)),    w_b = R^T w
 
 Source: Moser and Veselov 1991, Discrete versions of some classical integrable systems; Lee, Leok and McClamroch 2007,
 Lie group variational integrators for the full body problem; in quaternions Manchester and Peck 2016.
@@ -58,13 +58,27 @@ def solve(w_b, J, h):
     return phi, inverse_T
 
 
+@element
+def find_increment(w_b, J, h):
+    phi, _ = solve(w_b, J, h)
+    return phi
+
+
+@find_increment.tangent
+def jvp_find_increment(w_b, J, h, dw_b, dJ):
+    phi, inverse_T = solve(w_b, J, h)
+    c, turned = ti.sqrt(1 - phi.dot(phi)), inertia.multiply(dJ, phi)
+    pushed = inertia.multiply(dJ, w_b) + inertia.multiply(J, dw_b)
+    return inverse_T.transpose() @ (h / 2 * pushed - c * turned - phi.cross(turned))
+
+
 @ti.func
 def rotate_in_space(q, w, J, h, turn):
     R = rotation.matrix(q)
-    phi, _ = solve(R.transpose() @ w, J, h)
+    phi = find_increment(R.transpose() @ w, J, h)
     rotated = quaternion.product(quaternion.with_scalar(ti.sqrt(1 - phi.dot(phi)), R @ phi), q)
     q_new = rotation.advance(rotated, -turn)
-    return q_new, inertia.apply(rotation.matrix(q_new), inertia.invert(J), inertia.apply(R, J, w))
+    return q_new, inertia.apply_at(q_new, inertia.invert(J), inertia.apply_at(q, J, w))
 
 
 @ti.func
@@ -90,27 +104,6 @@ def adj_rotate_in_space(q, w, J, h, turn, g_q, g_w):
     return adj_q + rotation.adj_turn(q, adj_theta), adj_w, adj_J, -adj_back
 
 
-@ti.func
-def jvp_rotate_in_space(q, w, J, h, turn, dq, dw, dJ, dturn):
-    R, dtheta = rotation.matrix(q), rotation.jvp_turn(q, dq)
-    L, w_b = inertia.apply(R, J, w), R.transpose() @ w
-    dL, dw_b = inertia.jvp_apply(R, J, w, dtheta, dJ, dw), inertia.jvp_to_body(R, w, dtheta, dw)
-    phi, inverse_T = solve(w_b, J, h)
-    c = ti.sqrt(1 - phi.dot(phi))
-    turned = inertia.multiply(dJ, phi)
-    pushed = inertia.multiply(dJ, w_b) + inertia.multiply(J, dw_b)
-    dphi = inverse_T.transpose() @ (h / 2 * pushed - c * turned - phi.cross(turned))
-    increment = quaternion.with_scalar(c, R @ phi)
-    dincrement = quaternion.with_scalar(-phi.dot(dphi) / c, dtheta.cross(R @ phi) + R @ dphi)
-    rotated = quaternion.product(increment, q)
-    drotated = quaternion.jvp_product(increment, q, dincrement, dq)
-    q_new = rotation.advance(rotated, -turn)
-    dq_new = rotation.jvp_advance(rotated, -turn, drotated, -dturn)
-    dtheta_new = rotation.jvp_turn(q_new, dq_new)
-    inverse, dinverse = inertia.invert(J), inertia.jvp_invert(J, dJ)
-    return dq_new, inertia.jvp_apply(rotation.matrix(q_new), inverse, L, dtheta_new, dinverse, dL)
-
-
 @element
 def rotate(q, w, J, h, turn):
     """Return q' and w'."""
@@ -128,12 +121,3 @@ def adj_rotate(q, w, J, h, turn, g_q, g_w):
         return g_q, h * g_q + g_w, 0.0 * J, -g_q
     else:
         return adj_rotate_in_space(q, w, J, h, turn, g_q, g_w)
-
-
-@rotate.tangent
-def jvp_rotate(q, w, J, h, turn, dq, dw, dJ, dturn):
-    if ti.static(q.n == 1):
-        return dq + h * dw - dturn, dw
-    else:
-        dq_new, dw_new = jvp_rotate_in_space(q, w, J, h, turn, dq, dw, dJ, dturn)
-        return dq_new, dw_new

@@ -5,8 +5,7 @@
 
 with l and the moments m_a, m_b of the row (rows.py), the mass m and the inverse inertia in the world frame A^-1 = R
 diag(1/J) R^T. R is taken at the time of the row: for joints at the impact that splits the step (split_step.py), for
-contacts it is `attitude` (time_of_impact.py). Adjoint: adj_m = -adj_(1/m) / m^2, and that of A^-1 m in inertia.py; so
-is its tangent, and d(1/m) = -dm / m^2.
+contacts it is `attitude` (time_of_impact.py). Adjoint: adj_m = -adj_(1/m) / m^2, and that of A^-1 m in inertia.py.
 
 In space, w is the spin at the time of the forces. A free body keeps its angular momentum L = A w while A rotates with
 it. At the time of a row, with inertia A_t, its spin is A_t^-1 A w. The row measures
@@ -36,7 +35,6 @@ from ..rows import (
     put,
     read,
     row_of,
-    turn_of,
 )
 
 
@@ -88,14 +86,14 @@ def mobility(model: ti.template(), x: ti.template()):
                 direction, m, sign = side_of(k, side, model, x.row)
                 moment, v, spin = m, 0.0 * direction, 0.0 * m
                 if body >= 0:
-                    T = rotation.matrix(attitude_at(k, side, body, model, x.q_impact, x.attitude))
+                    q = attitude_at(k, side, body, model, x.q_impact, x.attitude)
                     J = row_of(x.inertia, body)
                     v = 1.0 / x.mass[body] * direction
-                    spin = inertia.apply(T, inertia.invert(J), m)
+                    spin = inertia.apply_at(q, inertia.invert(J), m)
                     if ti.static(model.dim == 3):
-                        now = rotation.matrix(orientation_of(x.orientation, body))
-                        moment = inertia.apply(now, J, spin)
-                        spin = inertia.apply(now, inertia.invert(J), m)
+                        now = orientation_of(x.orientation, body)
+                        moment = inertia.apply_at(now, J, spin)
+                        spin = inertia.apply_at(now, inertia.invert(J), m)
                 put(x.jacobian, to, sign * join(direction, moment))
                 put(x.response, to, sign * join(v, spin))
 
@@ -140,37 +138,9 @@ def adj_mobility(model: ti.template(), x: ti.template(), adj_x: ti.template()):
                 add(adj_x.row, k * x.row.width + model.dim + side * (D - model.dim), g_m)
 
 
-@ti.func
-def jvp_mobility(model: ti.template(), x: ti.template(), dx: ti.template()):
-    for k in range(model.joint_rows + model.contacts * model.dim):
-        if is_active(k, model, x):
-            for side in range(2):
-                body, to = free_body(k, side, model), (2 * k + side) * model.freedoms
-                direction, m, sign = side_of(k, side, model, x.row)
-                dl, dm, _ = side_of(k, side, model, dx.row)
-                dmoment, dv, dspin = dm, 0.0 * dl, 0.0 * dm
-                if body >= 0:
-                    inverse_mass = 1.0 / x.mass[body]
-                    dv = inverse_mass * (dl - inverse_mass * dx.mass[body] * direction)
-                    q = attitude_at(k, side, body, model, x.q_impact, x.attitude)
-                    dq = attitude_at(k, side, body, model, dx.q_impact, dx.attitude)
-                    T, dtheta = rotation.matrix(q), rotation.jvp_turn(q, dq)
-                    J, dJ = row_of(x.inertia, body), row_of(dx.inertia, body)
-                    dinverse = inertia.jvp_invert(J, dJ)
-                    dspin = inertia.jvp_apply(T, inertia.invert(J), m, dtheta, dinverse, dm)
-                    if ti.static(model.dim == 3):
-                        now = rotation.matrix(orientation_of(x.orientation, body))
-                        dnow = turn_of(x.orientation, dx.orientation, body)
-                        spin = inertia.apply(T, inertia.invert(J), m)
-                        dmoment = inertia.jvp_apply(now, J, spin, dnow, dJ, dspin)
-                        dspin = inertia.jvp_apply(now, inertia.invert(J), m, dnow, dinverse, dm)
-                put(dx.jacobian, to, sign * join(dl, dmoment))
-                put(dx.response, to, sign * join(dv, dspin))
-
-
 Mobility = routine(
     "Mobility",
-    Functions(mobility, adj_mobility, jvp_mobility),
+    Functions(mobility, adj_mobility),
     Fields(
         given=("active", "row", "orientation", "q_impact", "attitude", "mass", "inertia"),
         results=("jacobian", "response"),

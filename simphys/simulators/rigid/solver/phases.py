@@ -35,8 +35,8 @@ therefore need the correction `shift`, the sum of t P lambda,
 Constraint impulses act together with the forces that they
 balance: in the middle of their phase or at its beginning.
 
-Adjoint: the phases in reverse (phases_adjoint.py); the tangent is in phases_tangent.py. At u = 0 the target counts as
-the constant 0. A row of two bodies has the s of body a, or that of b if no impact reaches a.
+Adjoint: the phases in reverse (phases_adjoint.py). At u = 0 the target counts as the constant 0. A row of two bodies
+has the s of body a, or that of b if no impact reaches a.
 """
 
 from simphys.autograd.kernels.runtime import ti
@@ -109,29 +109,29 @@ def begin(model: ti.template(), x: ti.template()):
 
 
 @ti.func
-def end_whole_step(model: ti.template(), x: ti.template(), moved: ti.template()):
-    """Set the targets of the contacts that are held before the impact; of x, or where `moved` is dx their tangents."""
+def end_whole_step(model: ti.template(), x: ti.template()):
+    """Set the targets of the contacts that are held before the impact."""
     N = model.joint_rows + model.contacts * model.dim
     for k in range(model.joint_rows + entry(x.order, 1) * model.dim):
         i, block = row_at(k, model, x.order)
         if is_reached(block, model.row_bodies, x.first):
-            moved.impulse[i] = 0.0  # it only served to find the held contacts
+            x.impulse[i] = 0.0  # it only served to find the held contacts
             if has_own_target(i, model, x.active, x.held):
-                moved.phase_target[N + i] = moved.target[i]
+                x.phase_target[N + i] = x.target[i]
 
 
 @ti.func
-def begin_phase(phase, model: ti.template(), x: ti.template(), moved: ti.template()):
-    """Set the velocities with which a phase begins; of x, or where `moved` is dx their tangents for a given split."""
+def begin_phase(phase, model: ti.template(), x: ti.template()):
+    """Set the velocities with which a phase begins."""
     D = ti.static(model.freedoms)
     for e in range(model.bodies * D):
         remainder, reached = 1.0 - x.fraction[e // D], x.first[e // D] >= 0
         if phase == WHOLE_STEP or (phase == BEFORE_IMPACT and reached):
-            moved.speed[e] = moved.twist[e]
+            x.speed[e] = x.twist[e]
         if reached and phase == BEFORE_IMPACT:
-            moved.speed[e] = moved.speed[e] - remainder * moved.delta_v[e]
+            x.speed[e] = x.speed[e] - remainder * x.delta_v[e]
         if phase == AFTER_IMPACT:
-            moved.speed[e] = moved.speed[e] + remainder * moved.delta_v[e]
+            x.speed[e] = x.speed[e] + remainder * x.delta_v[e]
 
 
 @ti.func
@@ -192,13 +192,13 @@ def solve_phases(model: ti.template(), x: ti.template()):
     begin(model, x)
     phase_count = count_phases(x.order)
     for phase in range(phase_count):
-        begin_phase(phase, model, x, x)
+        begin_phase(phase, model, x)
         if phase == AT_IMPACT:
             aim_at_impact(model, x)
         sweep(phase, model, x)
         if phase == WHOLE_STEP and phase_count > 1:
             mark_held(model, x)
-            end_whole_step(model, x, x)
+            end_whole_step(model, x)
         for e in range(n * D):
             x.result[phase * n * D + e] = x.speed[e]
     for i in range(phase_count * N, PHASES * N):

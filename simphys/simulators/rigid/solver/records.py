@@ -3,8 +3,7 @@
     order [M + COUNTS]: three counts (active candidates; those at rest; those at rest that no impact reaches), then the
     active candidates in the order of the solve. record [N, NUMBERS]: for each row rho, and temporary values.
 
-Rows of inactive candidates are never read. Tangents: dd = dJ P + J dP and drho = -rho^2 dd, for friction the mean over
-its rows, which share one rho.
+Rows of inactive candidates are never read.
 """
 
 from simphys.autograd.kernels.runtime import ti
@@ -139,23 +138,3 @@ def adj_prepare(model: ti.template(), x: ti.template(), adj_x: ti.template()):
         adj_d = -rho * rho * adj_rho
         add_multiple(width, adj_x.jacobian, i * width, adj_d, x.response, i * width)
         add_multiple(width, adj_x.response, i * width, adj_d, x.jacobian, i * width)
-
-
-@ti.func
-def jvp_prepare(model: ti.template(), x: ti.template(), dx: ti.template()):
-    """Compute the tangents of rho of all active rows, after `prepare`."""
-    dim, L, width = ti.static(model.dim, x.record.width, x.jacobian.width)
-    for k in range(model.joint_rows + entry(x.order, 0) * dim):
-        i, _ = row_at(k, model, x.order)
-        r = i * width
-        dx.record[i * L + RHO] = dot(width, dx.jacobian, r, x.response, r) + dot(width, x.jacobian, r, dx.response, r)
-    for k in range(model.joint_rows + entry(x.order, 0) * dim):
-        i, _ = row_at(k, model, x.order)
-        p = i * L + RHO
-        dd = dx.record[p]
-        if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
-            if k >= model.joint_rows and (k - model.joint_rows) % dim == 1:
-                # rho of both friction rows depends on both d
-                dd = 0.5 * (dd + dx.record[p + L])
-                dx.record[p + L] = dd
-        dx.record[p] = -x.record[p] * x.record[p] * dd

@@ -5,11 +5,10 @@ from simphys.substep import Fields, Functions, routine
 from ..arrays import SETTING
 from .phases import solve_phases
 from .phases_adjoint import adj_solve_phases
-from .phases_tangent import jvp_solve_phases
 
 Solve = routine(
     "Solve",
-    Functions(solve_phases, adj_solve_phases, jvp_solve_phases),
+    Functions(solve_phases, adj_solve_phases),
     Fields(
         given=(
             *("active", "first", "jacobian", "response", "target", "limit", "bounce"),
@@ -23,7 +22,6 @@ Solve = routine(
     ),
     SETTING,
     of_model=("bodies", "row_bodies", "joint_rows", "contacts", "sweeps", "dt", "dim", "freedoms", "beyond"),
-    repeats=True,
 )
 """New twist [n, D], shift of poses [n, D] and impulses [PHASES, N].
 

@@ -9,8 +9,7 @@ rest have their directions of that moment. Impulses act along them. Their rotati
 the change of velocities by constraint forces until then. A fixed body has its pose at the forces.
 
 Adjoint: adj_tau = adj_s / h + adj_x_t.v + p.w, adj_v = tau adj_x_t, adj_w = tau p, where adj_q and p, the adjoint of
-tau w, are those of advance (numerics/rotation.py). Tangent: ds = dtau / h, dx_t = dx + dtau v + tau dv, and that of
-advance with dtau w + tau dw.
+tau w, are those of advance (numerics/rotation.py).
 """
 
 from simphys.autograd.kernels.runtime import ti
@@ -52,25 +51,9 @@ def adj_split_step(model: ti.template(), x: ti.template(), adj_x: ti.template())
             adj_x.time[c] = adj_x.time[c] + g_tau
 
 
-@ti.func
-def jvp_split_step(model: ti.template(), x: ti.template(), dx: ti.template()):
-    for b in range(model.bodies):
-        tau, dtau, c = 0.0, 0.0, ti.cast(x.first[b], ti.i32)
-        if c >= 0:
-            tau = x.time[c]
-            dtau = dx.time[c]
-        dx.fraction[b] = dtau / model.dt
-        twist, dtwist = row_of(x.twist, b), row_of(dx.twist, b)
-        dposition = row_of(dx.position, b) + dtau * linear(twist) + tau * linear(dtwist)
-        put(dx.x_impact, b * dx.x_impact.width, dposition)
-        dangle = dtau * angular(twist) + tau * angular(dtwist)
-        q, dq = orientation_of(x.orientation, b), row_of(dx.orientation, b)
-        put(dx.q_impact, b * dx.q_impact.width, rotation.jvp_advance(q, tau * angular(twist), dq, dangle))
-
-
 SplitStep = routine(
     "SplitStep",
-    Functions(split_step, adj_split_step, jvp_split_step),
+    Functions(split_step, adj_split_step),
     Fields(
         given=("first", "position", "orientation", "twist", "time"),
         results=("x_impact", "q_impact", "fraction"),

@@ -27,7 +27,7 @@ Adjoint, in reverse over the updates with Delta = lambda' - lambda; V = V' - P D
     adj_lambda += adj_lambda^      adj_u = -rho adj_lambda^      adj_t += rho adj_lambda^
     adj_rho -= (u - t) adj_lambda^      adj_V = adj_V' + J^T adj_u      adj_J += adj_u V
 
-The tangent is in sweeps_tangent.py. speed [n + 1, D]: current velocities, the world's last. trace [sweeps, N]: impulses
+The tangent follows the sweeps, too. speed [n + 1, D]: current velocities, the world's last. trace [sweeps, N]: impulses
 after each sweep. An update concerns a group of rows: a joint's row, a contact's normal row, or its rows of friction.
 
 Source: Catto 2005, Iterative Dynamics with Temporal Coherence; the adjoint is that of these very sweeps, converged or
@@ -36,6 +36,7 @@ not.
 
 from simphys.autograd.kernels.records import View
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.element import element
 
 from .records import (
     CHANGE,
@@ -120,13 +121,32 @@ def mark_held(model: ti.template(), x: ti.template()):
 
 
 @ti.func
-def trial_length(record: ti.template(), i, count):
-    """Return |lambda^| of a group, whose first row is i."""
+def trial_square(record: ti.template(), i, count):
+    """Return |lambda^|^2 of a group, whose first row is i."""
     square = 0.0
     for j in range(count):
         trial = record[(i + j) * record.width + TRIAL]
         square += trial * trial
-    return ti.sqrt(square)
+    return square
+
+
+@element
+def slide(trial, square, bound, beyond):
+    """Project a component of lambda^ on the circle of radius `bound`, given |lambda^|^2."""
+    length, factor = ti.sqrt(square), 1.0
+    if length >= bound:
+        factor = bound / ti.max(length, 1e-30)
+    return factor * trial
+
+
+@slide.tangent
+def jvp_slide(trial, square, bound, beyond, dtrial, dsquare, dbound):
+    """Friction at the edge of the cone sticks, as in the adjoint."""
+    length, moved = ti.max(ti.sqrt(square), 1e-30), dtrial
+    if bound <= 0.0 or length > bound * beyond:
+        factor = bound / length
+        moved = factor * dtrial + (dbound - factor * (0.5 * dsquare / length)) / length * trial
+    return moved
 
 
 @ti.func
@@ -145,17 +165,17 @@ def sweep(phase, model: ti.template(), x: ti.template()):
             for r in range(i, i + size):
                 miss = row_velocity(r, x.jacobian, x.speed, va, vb) - target[r]
                 x.record[r * L + TRIAL] = impulse[r] - x.record[r * L + RHO] * miss
-            factor = 1.0
+            bound, square = 0.0, 0.0
             free = is_held(phase, kind, block, model.joint_rows, x.held)
-            if kind == NORMAL and not free and x.record[i * L + TRIAL] <= 0.0:
-                factor = 0.0
             if kind == FRICTION and not free:
                 bound = x.limit[block - model.joint_rows] * impulse[i - 1]
-                length = trial_length(x.record, i, size)
-                if length >= bound:
-                    factor = bound / ti.max(length, 1e-30)
+                square = trial_square(x.record, i, size)
             for r in range(i, i + size):
-                after = factor * x.record[r * L + TRIAL]
+                after = x.record[r * L + TRIAL]
+                if kind == FRICTION and not free:
+                    after = slide(after, square, bound, model.beyond)
+                elif kind == NORMAL and not free and after <= 0.0:
+                    after = 0.0
                 add_row(r, after - impulse[r], x.response, x.speed, va, vb)
                 impulse[r] = after
                 trace[s * N + r] = after
@@ -191,8 +211,9 @@ def adj_slide(
     """
     factor, across, length = 1.0, 0.0, 1.0
     bound = x.limit[c] * impulse
-    if bound <= 0.0 or trial_length(x.record, i, size) > bound * model.beyond:
-        length = ti.max(trial_length(x.record, i, size), 1e-30)
+    found = ti.sqrt(trial_square(x.record, i, size))
+    if bound <= 0.0 or found > bound * model.beyond:
+        length = ti.max(found, 1e-30)
         factor = bound / length
         for r in range(i, i + size):
             across += x.record[r * x.record.width + TRIAL] / length * x.record[r * x.record.width + G]
