@@ -59,7 +59,7 @@ def _show_derived(step_program: StepProgram) -> list[list[str]]:
     uses = [use for op in step_program.program.ops for use in op.pattern.list_uses(op)]
     rules = [use.element.tangent for use in uses if use.element.by_hand is None]
     functions = [rule.func for rule in rules if rule]
-    functions += [op.pattern.tangent_function for op in recorded.program.ops if isinstance(op.pattern, Routine)]
+    functions += [op.pattern.tangent_function for op in step_program.program.ops if isinstance(op.pattern, Routine)]
     found: dict[str, None] = {}
     for function in functions:
         found |= dict.fromkeys(list_derived(function))
