@@ -18,7 +18,7 @@ from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Shape
 
-from .action import Access, Site, Slot
+from .action import Access, Slot
 from .contribution import append_map, write_own
 from .function import declare
 from .grid import CELLS, GridPattern, locate_cell
@@ -27,6 +27,7 @@ from .pattern import Source
 from .program import Domain, ElementView, Op, Value, make_local
 from .relation import cached, find_attribute
 from .scope import Scope, adjoint_slot
+from .site import Site
 
 BLOCK = 16
 """Cells within a row that are computed together."""

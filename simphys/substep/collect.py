@@ -11,14 +11,16 @@ from typing import Any, Literal
 from simphys.autograd.errors import InputError
 from simphys.simulator import Array
 
-from .action import Site, Slot, zero_element
+from .action import Slot
 from .contribution import Ends, append_map, write_ends, write_own
+from .expressions import zero_element
 from .function import declare
 from .linear_map import LinearMap
 from .loops import LoopPattern
 from .pattern import Source
 from .program import Domain, ElementView, Op, Value, make_local
 from .scope import Scope, adjoint_slot
+from .site import Site
 
 
 def collect(result: str, *, parts: Mapping[str, str], over: str, onto: str) -> Any:

@@ -13,13 +13,15 @@ from typing import Any, Literal, NamedTuple
 from simphys.autograd.errors import InputError
 from simphys.simulator import Shape
 
-from .action import Action, Site, Slot, build_element, split_element, zero_element
+from .action import Action, Slot
 from .contribution import append_map, write_own
+from .expressions import build_element, split_element, zero_element
 from .function import declare
 from .linear_map import LinearMap
 from .pattern import Source
 from .program import Domain, ElementView, Op, Value, arrays_of, make_local
 from .scope import Scope, adjoint_slot
+from .site import Site
 
 
 def concatenate(*fields: str | tuple[str, ...], result: str) -> Any:

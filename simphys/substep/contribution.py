@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from .action import Access, Action, Kind, Site, Slot, size_name, zero_element
+from .action import Access, Action, Kind, Slot
+from .expressions import size_name, zero_element
 from .program import WHOLE, Domain, ElementView, Op
 from .scope import Scope, adjoint_slot, hidden, reduce
+from .site import Site
 
 
 def _nothing() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from simphys.autograd.errors import InputError
 from simphys.numerics.element import Element, Rule, element_of
 
-from .action import Access, Action, Site, Slot
+from .action import Access, Action, Slot
 from .concatenate import entries
 from .contribution import append_map, write_own
 from .fit import Use
@@ -25,6 +25,7 @@ from .matrix import LANES, SUMS, add_outer_products, add_rows, map_entries, mult
 from .pattern import Pattern, Source
 from .program import WHOLE, Domain, ElementView, Op, Value, arrays_of, make_local
 from .scope import Scope, adjoint_slot, hidden
+from .site import Site
 
 
 def dense(func: Any, *, weight: str, bias: str, given: str, result: str) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from simphys.autograd import Tensor
 from simphys.simulator import Array, Shape
 
-from .action import identifier
+from .expressions import identifier
 from .program import Domain, ElementView, Op, Value
 
 Arithmetic = Mapping[str, Callable[[Any, Any, Any], Any]]

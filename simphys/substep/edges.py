@@ -9,7 +9,7 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 
-from .action import Access, Site, Slot
+from .action import Access, Slot
 from .contribution import Contribution, Ends, write_ends
 from .function import declare
 from .loops import LoopPattern
@@ -17,6 +17,7 @@ from .pattern import name_ends, name_sources
 from .program import Domain, ElementView, Op, Value, arrays_of
 from .relation import cached, with_inverse
 from .scope import Scope, adjoint_slot
+from .site import Site
 
 ENDS = "ends"
 """Attribute of the model with the two nodes (a, b) of each edge, [S, 2]."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .action import zero_element
 from .event_text import OWN, ROW, ZERO, EventText, Row, Slots, saved_name
+from .expressions import zero_element
 from .program import Value
 from .scope import adjoint_slot
 from .sequence_call import Call, Ends, Frame

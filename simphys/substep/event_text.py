@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .action import Kind, Site, Slot, size_name, zero_element
+from .action import Kind, Slot
+from .expressions import size_name, zero_element
 from .pattern import Source
 from .program import Op, Value
 from .scope import Scope
 from .sequence_call import Call, Ends, Frame, State
+from .site import Site
 
 Slots = Mapping[str, Slot]
 NEVER = 1e30

@@ -16,8 +16,9 @@ import numpy as np
 from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Shape
 
-from .action import Access, Site, Slot, zero_element
+from .action import Access, Slot
 from .contribution import Contribution
+from .expressions import zero_element
 from .function import declare
 from .grid import CELLS, GridPattern
 from .loops import RuleInputs
@@ -25,6 +26,7 @@ from .pattern import name_ends, name_sources
 from .program import WHOLE, ElementView, Op, Value, arrays_of
 from .relation import cached
 from .scope import Scope
+from .site import Site
 
 FLAGS = "neighbours"
 """Relation with a bit for each face of a cell, set if the next index along the axis is the cell behind that face."""

@@ -7,14 +7,15 @@ from typing import Any
 
 from simphys.numerics.element import Rule
 
-from .action import Site, zero_element
 from .contribution import Contribution
+from .expressions import zero_element
 from .function import declare
 from .loops import RuleInputs
 from .pattern import name_sources
 from .program import Op
 from .scatter import scatter
 from .scope import Scope, adjoint_slot
+from .site import Site
 from .splines import AnyStencil, Result, SplinePattern, dot_product
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from simphys.autograd.errors import InputError
 from simphys.simulator import Shape
 
-from .action import Site
 from .loops import LoopPattern
 from .program import Domain, ElementView, Value
+from .site import Site
 
 CELLS = "cells"
 """Attribute of the model with the number of cells along each axis, and the name of the index set."""

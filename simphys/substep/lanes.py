@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .action import Action, Site, Slot, build_element, split_element
+from .action import Action, Slot
+from .expressions import build_element, split_element
 from .place import Place
 from .program import ElementView
 from .schedule import Group
+from .site import Site
 
 LANES = 16
 """Elements of a block."""

@@ -13,8 +13,9 @@ from simphys.autograd import runtime
 from simphys.autograd.kernels.launch import Kernel
 from simphys.simulator import Array, Shape
 
-from .action import ArrayKey, PassName, Slot, size_name
+from .action import ArrayKey, PassName, Slot
 from .draft import Draft
+from .expressions import size_name
 from .place import Place
 from .program import Op, Value
 from .schedule import find_locals, schedule

@@ -9,11 +9,13 @@ from typing import Any, Literal, NamedTuple
 from simphys.autograd.errors import InputError
 from simphys.numerics.element import Rule
 
-from .action import Access, Site, Slot, zero_element
+from .action import Access, Slot
 from .contribution import Contribution, Ends, add_own_adjoint, append_loop, write_ends, write_own
+from .expressions import zero_element
 from .pattern import Pattern, Source
 from .program import WHOLE, ElementView, Op, Value
 from .scope import Scope, adjoint_slot
+from .site import Site
 
 Load = Callable[[str, Literal["value", "tangent"]], str]
 """Loads an input of the sub-step by its name, or its tangent."""

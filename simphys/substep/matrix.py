@@ -11,8 +11,9 @@ from contextlib import contextmanager
 
 from simphys.autograd import runtime
 
-from .action import TIME, Site
+from .action import TIME
 from .place import Place
+from .site import Site
 
 ROWS = 8
 """Rows of a matrix that are taken at a time in products with a vector."""

@@ -17,9 +17,11 @@ from typing import Any, NamedTuple
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 
-from .action import Action, Site, Slot, size_name
+from .action import Action, Slot
+from .expressions import size_name
 from .program import WHOLE, Domain, ElementView, Value
 from .scope import Scope, hidden
+from .site import Site
 
 PARTS = 64
 """Parts by which the largest displacement is searched for."""

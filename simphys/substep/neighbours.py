@@ -22,14 +22,16 @@ from simphys.autograd.errors import InputError
 from simphys.numerics.element import Rule
 from simphys.simulator import Shape
 
-from .action import Access, Kind, Site, Slot, element_name, zero_element
+from .action import Access, Kind, Slot
 from .contribution import Contribution
+from .expressions import element_name, zero_element
 from .function import declare
 from .neighbour_list import NeighbourList, find_list, read_region
 from .pairs import Pairs, Term
 from .pattern import name_ends, name_sources
 from .program import ElementView, Op, Value
 from .scope import Scope
+from .site import Site
 
 DIFFERENCE = "difference to the neighbour"
 """Local variable that the loop over neighbours shares with its terms."""

@@ -16,11 +16,12 @@ from simphys.numerics.boundary import fold
 from simphys.numerics.cubic import STENCIL, cubic
 from simphys.simulator import Array, Shape
 
-from .action import Site, build_element
+from .expressions import build_element
 from .grid import row_major
 from .program import Op
 from .relation import cached, read_relation
 from .scope import Scope
+from .site import Site
 
 MARGIN = 8
 """Entries of a table of nodes beyond those that can lie inside."""

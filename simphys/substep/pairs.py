@@ -19,13 +19,15 @@ from simphys.autograd.errors import InputError
 from simphys.numerics.element import Rule
 from simphys.simulator import Shape
 
-from .action import Access, Kind, Site, Slot, size_name, zero_element
+from .action import Access, Kind, Slot
 from .contribution import Contribution
+from .expressions import size_name, zero_element
 from .function import declare
 from .loops import LoopPattern, RuleInputs
 from .pattern import name_ends, name_sources
 from .program import WHOLE, Domain, ElementView, Op, Value
 from .scope import Scope
+from .site import Site
 
 OF_FIRST, OF_SECOND = ("one", "mark"), ("other", "other mark")
 """Sources of the parameters that take the entry of i, and of those that take the entry of j."""

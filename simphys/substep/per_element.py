@@ -12,14 +12,16 @@ from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Shape
 
-from .action import Site, Slot, build_element, zero_element
+from .action import Slot
 from .contribution import Contribution, add_own_adjoint
+from .expressions import build_element, zero_element
 from .function import declare
 from .grid import CELLS, GridPattern, locate_cell
 from .pattern import Source, name_sources
 from .program import WHOLE, Domain, ElementView, Op, Value, arrays_of
 from .relation import cached, find_attribute
 from .scope import Scope
+from .site import Site
 
 ENTRIES = "entries"
 """Name of the index set of all entries of arrays of one shape, whatever that is."""

@@ -15,7 +15,8 @@ from functools import cached_property
 from simphys.numerics import bspline
 from simphys.simulator import Shape
 
-from .action import Action, Site, Slot, size_name, zero_element
+from .action import Action, Slot
+from .expressions import size_name, zero_element
 from .grid import CELLS, row_major
 from .lanes import lane_lines
 from .per_element import PerElement
@@ -23,6 +24,7 @@ from .place import Offset, Place
 from .program import Domain, Op, Program, Value, make_local
 from .schedule import Group
 from .scope import Scope
+from .site import Site
 from .splines import SPACING, SplinePattern, op_cells
 from .stencil_text import write_base
 from .text import LIGHT, indent, launch_lines, offset_lines, spread_lines, write_body

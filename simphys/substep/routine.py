@@ -34,13 +34,14 @@ from simphys.numerics.forward_rules import Underivable
 from simphys.numerics.outside import Outside, is_of_user
 from simphys.simulator import Shape
 
-from .action import Access, Action, Site, Slot
+from .action import Access, Action, Slot
 from .function import declare
 from .pattern import Pattern, Source
 from .program import WHOLE, Domain, ElementView, Op, Value, arrays_of
 from .relation import cached
 from .routine_text import Constants, Names, Packed, name_function, pack, write_arrays, write_model, write_zeros
 from .scope import Scope, adjoint_slot, hidden
+from .site import Site
 
 
 class Functions(NamedTuple):

@@ -13,10 +13,12 @@ from simphys.autograd import runtime
 from simphys.autograd.kernels.records import View
 from simphys.simulator import Array, Shape
 
-from .action import Site, Slot, size_name
+from .action import Slot
+from .expressions import size_name
 from .program import WHOLE, Op, Value
 from .relation import cached
 from .scope import Scope
+from .site import Site
 
 Names = tuple[str, ...]
 Constants = Mapping[str, Any]

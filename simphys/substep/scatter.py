@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from simphys.autograd import runtime
 
-from .action import Access, Action, Site, Slot, size_name, zero_element
+from .action import Access, Action, Slot
+from .expressions import size_name, zero_element
 from .program import WHOLE, Domain, ElementView, Op
 from .scope import Scope, hidden
+from .site import Site
 from .splines import AnyStencil, SplinePattern, op_cells
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 from simphys.numerics.element import Rule
 
-from .action import Access, Action, Kind, Site, Slot, identifier, size_name, zero_element
+from .action import Access, Action, Kind, Slot
+from .expressions import identifier, size_name, zero_element
 from .program import WHOLE, Domain, ElementView, Op, Value, make_local
+from .site import Site
 
 
 class Scope:

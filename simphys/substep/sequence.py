@@ -20,15 +20,17 @@ from typing import Any, NamedTuple
 from simphys.autograd.errors import InputError
 from simphys.numerics.element import Element
 
-from .action import Access, Action, Kind, Site, Slot, identifier
+from .action import Access, Action, Kind, Slot
 from .event_passes import EventPasses
 from .event_text import ROW, saved_name
+from .expressions import identifier
 from .fit import Use
 from .function import declare
 from .pattern import Pattern, Source, camel_case
 from .program import WHOLE, Domain, ElementView, Op, Value
 from .scope import Scope, adjoint_slot, hidden
 from .sequence_call import WORDS, Call, Parameters
+from .site import Site
 
 
 class Move(NamedTuple):

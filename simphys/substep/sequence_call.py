@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 from simphys.autograd.errors import InputError, MissingJvp
 from simphys.numerics.element import Element, Rule, element_of
 
-from .action import Kind, Site, Slot, identifier, zero_element
+from .action import Kind, Slot
+from .expressions import identifier, zero_element
 from .fit import Use
 from .pattern import Source, name_ends, name_sources
 from .program import Op, Value
 from .scope import Scope
+from .site import Site
 
 WORDS = ("time", "end", "side")
 """Sources that are numbers of the sequence: time of a motion, end of a search, number of a side."""

@@ -11,7 +11,7 @@ import numpy as np
 from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Shape
 
-from .action import Access, Site, Slot
+from .action import Access, Slot
 from .contribution import Contribution, Ends, write_ends
 from .function import declare
 from .grid import GridPattern
@@ -19,6 +19,7 @@ from .pattern import name_sources
 from .program import WHOLE, Domain, ElementView, Op, Value
 from .relation import cached, with_inverse
 from .scope import Scope
+from .site import Site
 
 CELL, SIDE = "side_cell", "side_number"
 """Relations: the cell, and the number of the side, of each face at an open side."""

@@ -15,7 +15,7 @@ from simphys.autograd.errors import InputError
 from simphys.numerics.element import Rule
 from simphys.simulator import Shape
 
-from .action import Access, Kind, Site, Slot
+from .action import Access, Kind, Slot
 from .contribution import Contribution, write_own
 from .grid import CELLS, GridPattern
 from .loops import RuleInputs
@@ -23,6 +23,7 @@ from .nodes import Cubic, CubicStencil
 from .pattern import Source
 from .program import Domain, ElementView, Op, Value, arrays_of, make_local
 from .scope import Scope, adjoint_slot
+from .site import Site
 from .stencil_text import Quadratic, QuadraticStencil
 
 SPACING = "spacing"

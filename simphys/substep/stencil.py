@@ -14,14 +14,16 @@ from typing import Any, Literal, NamedTuple
 from simphys.autograd.errors import InputError
 from simphys.simulator import Shape
 
-from .action import Access, Site, Slot, build_element
+from .action import Access, Slot
 from .contribution import Contribution
+from .expressions import build_element
 from .function import declare
 from .grid import CELLS, GridPattern, locate_cell
 from .linear_map import LinearMap
 from .pattern import Source
 from .program import Domain, ElementView, Op, Value, arrays_of, make_local
 from .scope import Scope
+from .site import Site
 
 
 class Term(NamedTuple):

@@ -14,10 +14,10 @@ from typing import Any
 from simphys.numerics import bspline
 from simphys.simulator import Array, Shape
 
-from .action import Site
 from .grid import row_major
 from .program import Op
 from .scope import Scope
+from .site import Site
 
 
 class Quadratic:

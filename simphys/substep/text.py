@@ -14,10 +14,12 @@ from simphys.autograd.kernels.launch import Kernel
 from simphys.autograd.kernels.runtime import ti
 from simphys.simulator import Array, Shape
 
-from .action import Site, Slot, element_name, size_name
+from .action import Slot
+from .expressions import element_name, size_name
 from .place import Offset, Place
 from .program import WHOLE, Domain
 from .schedule import Group
+from .site import Site
 
 SPREAD = 512
 """Iterations of a parallel loop that the compiler assigns to one CPU thread."""

@@ -20,14 +20,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from .action import Access, Site, Slot, zero_element
+from .action import Access, Slot
 from .contribution import Contribution
+from .expressions import zero_element
 from .function import declare
 from .loops import RuleInputs
 from .pattern import name_sources
 from .program import Domain, Op, Value
 from .scatter import scatter
 from .scope import Scope
+from .site import Site
 from .splines import AnyStencil, Result, SplinePattern, dot_product
 
 

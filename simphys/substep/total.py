@@ -7,13 +7,15 @@ from typing import Any, Literal
 
 from simphys.simulator import Shape
 
-from .action import Access, Action, Site, Slot, size_name, zero_element
+from .action import Access, Action, Slot
 from .contribution import Contribution, write_own
+from .expressions import size_name, zero_element
 from .function import declare
 from .loops import LoopPattern, RuleInputs
 from .pattern import name_sources
 from .program import WHOLE, ElementView, Op, Value
 from .scope import Scope, hidden, reduce
+from .site import Site
 
 
 def total(

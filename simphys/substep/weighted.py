@@ -16,7 +16,7 @@ from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Shape
 
-from .action import Site, Slot
+from .action import Slot
 from .contribution import append_map, write_own
 from .function import declare
 from .grid import CELLS
@@ -25,6 +25,7 @@ from .pattern import Source
 from .program import Domain, ElementView, Op, Value, make_local
 from .relation import cached, invert, read_relation
 from .scope import Scope, adjoint_slot
+from .site import Site
 
 
 class Weights(NamedTuple):

@@ -11,7 +11,7 @@ from simphys.numerics import dependencies, element, in_python, names, outside, v
 from simphys.rollout.engine import memory, nested_engine, program_of, prologue
 from simphys.simulators.billiards import placement
 from simphys.simulators.rigid import start_checks
-from simphys.substep import action, draft, fit, function, lanes, launch, pattern, program, relation, scope
+from simphys.substep import draft, expressions, fit, function, lanes, launch, pattern, program, relation, scope
 from simphys.substep.edges import Edges
 from simphys.substep.operation import Operation
 from simphys.substep.operation import _apart as apart
@@ -335,7 +335,7 @@ FITS = [
     ),
     Guard(
         "names of any words",
-        action.identifier,
+        expressions.identifier,
         're.sub(r"^(?=\\d)|\\W", "_", name)',
         "name",
         of_steps.test_names_of_arrays_and_index_sets_are_any_words,

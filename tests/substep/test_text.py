@@ -10,10 +10,11 @@ from benchmarks.fuzz.steps.bodies import draw
 from benchmarks.fuzz.steps.checks import evaluate
 from simphys.autograd.kernels.generated import GeneratedKernel
 from simphys.substep import text
-from simphys.substep.action import Action, Site, Slot
+from simphys.substep.action import Action, Slot
 from simphys.substep.place import Place
 from simphys.substep.program import Domain, make_local
 from simphys.substep.schedule import schedule
+from simphys.substep.site import Site
 from simphys.substep.text import find_written, loop_lines
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from simphys.autograd import runtime
 from simphys.autograd.kernels.device import to_device
 from simphys.autograd.kernels.launch import Kernel
-from simphys.substep.action import TIME, size_name
+from simphys.substep.action import TIME
+from simphys.substep.expressions import size_name
 from simphys.substep.place import Offset
 from simphys.substep.schedule import Group
 from simphys.substep.text import (

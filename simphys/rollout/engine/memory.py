@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from simphys.autograd.errors import InputError
 from simphys.simulator import Shape
-from simphys.substep.action import Slot, element_name
+from simphys.substep.action import Slot
+from simphys.substep.expressions import element_name
 from simphys.substep.place import Offset, Place, Position
 from simphys.substep.program import Program, Value
 from simphys.substep.schedule import find_locals

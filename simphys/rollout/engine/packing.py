@@ -14,7 +14,7 @@ from simphys.autograd import runtime
 from simphys.autograd.kernels import device
 from simphys.autograd.kernels.staging import ARCHS, BINDINGS
 from simphys.simulator import Array
-from simphys.substep.action import element_name
+from simphys.substep.expressions import element_name
 from simphys.substep.text import replace_names
 
 from .arrays import to_device

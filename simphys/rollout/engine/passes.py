@@ -7,12 +7,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from simphys.substep.action import Access, Action, PassName, Site, Slot
+from simphys.substep.action import Access, Action, PassName, Slot
 from simphys.substep.operation import whole_view
 from simphys.substep.pieces import Pieces
 from simphys.substep.program import WHOLE, ElementView, Op, Program, Value
 from simphys.substep.schedule import Group, schedule
 from simphys.substep.scope import Scope, clear
+from simphys.substep.site import Site
 
 from .carry import Carried
 

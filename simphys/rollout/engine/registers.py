@@ -20,9 +20,10 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from simphys.autograd import runtime
-from simphys.substep.action import Entry, Site, Slot
+from simphys.substep.action import Slot
 from simphys.substep.program import WHOLE, ElementView
 from simphys.substep.schedule import Group
+from simphys.substep.site import Entry, Site
 from simphys.substep.text import fill_body
 
 from .memory import ARRAY, Layout

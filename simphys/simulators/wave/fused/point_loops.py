@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from simphys.autograd import runtime
 from simphys.simulator import Array, Shape
-from simphys.substep.action import Site, build_element
+from simphys.substep.expressions import build_element
 from simphys.substep.nodes import Node, Nodes, flat_index, functions_of_nodes, loop_over_nodes, node_table
+from simphys.substep.site import Site
 from simphys.substep.text import indent
 
 from ..layout import Layout
