@@ -29,7 +29,6 @@ from .poisson import (
     ROWS,
     SIZE,
     Poisson,
-    stores_blocks,
     target,
     target_type,
 )
@@ -37,9 +36,9 @@ from .poisson import functions as grid_functions
 
 
 @functools.cache
-def functions(real: Any, dim: int, wide: bool) -> SimpleNamespace:
+def functions(real: Any, dim: int) -> SimpleNamespace:
     """Functions of arrays with the layout of `poisson`: products, sums, A p, and the removal of a mean."""
-    f = grid_functions(real, dim, wide)
+    f = grid_functions(real, dim)
 
     @ti.func
     def dot(x: ti.template(), y: ti.template(), size):
@@ -97,13 +96,13 @@ def functions(real: Any, dim: int, wide: bool) -> SimpleNamespace:
 
 
 @functools.cache
-def kernels(real: Any, dim: int, wide: bool) -> SimpleNamespace:
+def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Kernel of a step, which follows that of the preconditioner."""
-    f, padded = functions(real, dim, wide), target_type(real, wide)
+    f, padded = functions(real, dim), target_type(real)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @no_type_check
-    @kernel(wide=wide)
+    @kernel(wide=True)
     def step(
         grid: integers, d: reals, r: padded, y: reals, p: padded, q: padded, z: padded, rho: reals, singular: ti.i32
     ):
@@ -140,7 +139,7 @@ class ConjugateGradients:
         self.b, self.z = self._cycle().b if preconditioned else system.array(), system.array()
         self._p, self._rho = system.array(), np.zeros(2, runtime.real_dtype())
         y = self._cycle().z if preconditioned else self.b
-        step = kernels(runtime.real(), system.dim, stores_blocks()).step
+        step = kernels(runtime.real(), system.dim).step
         r, p, q, z = (target(array) for array in (self.b, self._p, system.array(), self.z))
         self._step = step.bind(system.grid, system.diagonal, r, y, p, q, z, self._rho, int(system.is_singular))
         self.iterations, self.residual = 0, 0.0

@@ -28,20 +28,19 @@ from .poisson import (
     SIZE,
     Poisson,
     functions,
-    stores_blocks,
     target,
     target_type,
 )
 
 
 @functools.cache
-def sweeps_of_rows(real: Any, dim: int, wide: bool) -> Any:
+def sweeps_of_rows(real: Any, dim: int) -> Any:
     """Kernel of sweeps from 0, row by row, for a CPU."""
-    f, padded = functions(real, dim, wide), target_type(real, wide)
+    f, padded = functions(real, dim), target_type(real)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @no_type_check
-    @kernel(wide=wide)
+    @kernel(wide=True)
     def relax(grid: integers, b: reals, e: reals, omega: reals, half: ti.i32, x: padded):
         ti.loop_config(serialize=True)
         for _ in range(1):
@@ -119,7 +118,7 @@ class JacobiSweeps:
         half = (count - 1) % 2  # from which the last sweep ends in the first half
         grid, inverse = device.to_device(system.grid), device.to_device(system.inverse)
         if not runtime.settings().on_gpu:
-            sweep = sweeps_of_rows(runtime.real(), system.dim, stores_blocks())
+            sweep = sweeps_of_rows(runtime.real(), system.dim)
             weights = np.ones(count, self.z.dtype)
             self.solve = Chain(KernelCall(sweep, grid, self.b, inverse, weights, half, target(self.z)))
             """Launch that computes z from b."""

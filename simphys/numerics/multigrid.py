@@ -32,7 +32,6 @@ from .poisson import (
     ROWS,
     SIZE,
     Poisson,
-    stores_blocks,
     target,
     target_type,
 )
@@ -88,9 +87,9 @@ def _coarse_distance(system: Poisson) -> float:
 
 
 # fmt: off
-def residuals(real: Any, dim: int, wide: bool) -> Any:
+def residuals(real: Any, dim: int) -> Any:
     """Return the function that computes a residual."""
-    f = grid_functions(real, dim, wide)
+    f = grid_functions(real, dim)
 
     @ti.func
     def residual(grid: ti.template(), b: ti.template(), d: ti.template(), x: ti.template(), at, r: ti.template()):
@@ -108,9 +107,9 @@ def residuals(real: Any, dim: int, wide: bool) -> Any:
     return residual
 
 
-def restriction(real: Any, dim: int, wide: bool) -> Any:
+def restriction(real: Any, dim: int) -> Any:
     """Return R, which sums over the fine cells around each coarse one."""
-    f = grid_functions(real, dim, wide)
+    f = grid_functions(real, dim)
 
     @ti.func
     def sum_four_rows(r: ti.template(), at, row, weights: ti.template(), coarse_row):
@@ -151,9 +150,9 @@ def restriction(real: Any, dim: int, wide: bool) -> Any:
     return restrict
 
 
-def prolongation(real: Any, dim: int, wide: bool) -> Any:
+def prolongation(real: Any, dim: int) -> Any:
     """Return P, which interpolates between coarse cells."""
-    f = grid_functions(real, dim, wide)
+    f = grid_functions(real, dim)
 
     @ti.func
     def interpolate_rows(y: ti.template(), at, w0: ti.template(), w1: ti.template(), grid: ti.template(), plane, row):
@@ -187,15 +186,15 @@ def prolongation(real: Any, dim: int, wide: bool) -> Any:
 
 
 @functools.cache
-def kernels(real: Any, dim: int, wide: bool) -> SimpleNamespace:
+def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Kernels for the two legs of the V-cycle between a grid and the next coarser one (`coarse`)."""
-    f, padded = grid_functions(real, dim, wide), target_type(real, wide)
+    f, padded = grid_functions(real, dim), target_type(real)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    residual, restrict = residuals(real, dim, wide), restriction(real, dim, wide)
-    prolong = prolongation(real, dim, wide)
+    residual, restrict = residuals(real, dim), restriction(real, dim)
+    prolong = prolongation(real, dim)
 
     @no_type_check
-    @kernel(wide=wide)
+    @kernel(wide=True)
     def down(
         grid: integers, b: reals, d: reals, e: reals, omega: reals, x: padded, r: padded,
         w0: reals, w1: reals, w2: reals, coarse: integers, coarse_b: reals,
@@ -210,7 +209,7 @@ def kernels(real: Any, dim: int, wide: bool) -> SimpleNamespace:
             restrict(grid, r.numbers, w0, w1, w2, coarse, coarse_b)
 
     @no_type_check
-    @kernel(wide=wide)
+    @kernel(wide=True)
     def up(
         grid: integers, b: reals, e: reals, omega: reals, x: padded, half: ti.i32,
         w0: reals, w1: reals, w2: reals, coarse: integers, y: reals,
@@ -241,7 +240,7 @@ class Multigrid:
         omega = chebyshev_weights(system.dim)
         weights = [interpolation_weights(system, axis) for axis in range(system.dim)]
         w0, w1, w2 = weights if system.dim == 3 else (weights[0], *weights)
-        legs = kernels(runtime.real(), system.dim, stores_blocks())
+        legs = kernels(runtime.real(), system.dim)
         down = legs.down.bind(
             *(system.grid, self.b, system.diagonal, system.inverse, omega, target(pair), target(system.array())),
             *(w0, w1, w2, coarse.grid, below.b),

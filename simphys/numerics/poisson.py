@@ -41,18 +41,13 @@ class Target(NamedTuple):
     """An array that kernels write in blocks."""
 
     numbers: Any
-    blocks: Any = None
-    """The same memory in vectors of BLOCK numbers; None on a GPU."""
-
-
-def stores_blocks() -> bool:
-    """True if kernels store whole blocks, under the settings in force."""
-    return not runtime.settings().on_gpu
+    blocks: Any
+    """The same memory in vectors of BLOCK numbers."""
 
 
 def target(array: Any) -> Target:
     """Make what kernels write an array as."""
-    return Target(array, array.reshape(-1, BLOCK) if stores_blocks() else None)
+    return Target(array, array.reshape(-1, BLOCK))
 
 
 class Poisson:
@@ -106,25 +101,21 @@ class Poisson:
 
 
 @functools.cache
-def target_type(real: Any, wide: bool) -> RecordType:
-    """Return the type of `Target` in kernels that store whole blocks (`wide`), or numbers."""
-    blocks = ti.types.ndarray(dtype=ti.types.vector(BLOCK, real), ndim=1) if wide else None
+def target_type(real: Any) -> RecordType:
+    """Return the type of `Target` in kernels."""
+    blocks = ti.types.ndarray(dtype=ti.types.vector(BLOCK, real), ndim=1)
     return record(Target, numbers=ti.types.ndarray(dtype=real, ndim=1), blocks=blocks)
 
 
 @functools.cache
-def layout(real: Any, dim: int, wide: bool) -> SimpleNamespace:
+def layout(real: Any, dim: int) -> SimpleNamespace:
     """Return functions that find cells in arrays with this layout, sum over their neighbours, and write arrays."""
     block = ti.types.vector(BLOCK, real)
 
     @ti.func
     def store(x: ti.template(), at, v):
         """Store a block that begins at `at`."""
-        if ti.static(wide):
-            x.blocks[at // BLOCK] = v
-        else:
-            for k in range(BLOCK):
-                x.numbers[at + k] = v[k]
+        x.blocks[at // BLOCK] = v
 
     @ti.func
     def start(grid: ti.template(), plane, row):
@@ -165,9 +156,9 @@ def layout(real: Any, dim: int, wide: bool) -> SimpleNamespace:
 
 
 @functools.cache
-def functions(real: Any, dim: int, wide: bool) -> SimpleNamespace:
+def functions(real: Any, dim: int) -> SimpleNamespace:
     """Functions that pass over the cells of arrays with this layout; `grid` is `Poisson.grid`, and x a `Target`."""
-    f = layout(real, dim, wide)
+    f = layout(real, dim)
 
     @ti.func
     def scale(grid: ti.template(), b: ti.template(), e: ti.template(), omega, x: ti.template(), offset):

@@ -10,14 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, KeysView, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from simphys.simulator import Array, Shape
 
 from .program import Domain, Value
-
-if TYPE_CHECKING:
-    from .site import Site
 
 Kind = Literal["value", "adjoint", "tangent", "sum", "row"]
 Access = Literal["own", "other"]
@@ -78,8 +75,8 @@ class Action:
     """A loop over an index set."""
 
     domain: Domain
-    emit: Callable[[Site], None]
-    """Writes the body of the loop."""
+    emit: Callable[[Any], None]
+    """Writes the body of the loop, to a `Site`."""
     reads: Mapping[Slot, Access] = field(default_factory=dict)
     writes: Mapping[Slot, Access] = field(default_factory=dict)
     heavy: bool = False
@@ -114,6 +111,6 @@ class Action:
         return dict.fromkeys([*self.writes, *self.reads]).keys()
 
 
-def no_loop(site: Site) -> None:
+def no_loop(site: Any) -> None:
     """Write nothing, for operations that are no loops."""
     raise AssertionError("an operation has no loop")

@@ -54,7 +54,7 @@ def sum_at(target: ti.template(), adds: ti.template(), i, value):
 
 
 def staggered_divergence(real: Any, dim: int) -> Any:
-    f, block = passes(real, dim, False), ti.types.vector(BLOCK, real)
+    f, block = passes(real, dim), ti.types.vector(BLOCK, real)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @ti.func
@@ -96,7 +96,7 @@ def staggered_divergence(real: Any, dim: int) -> Any:
 
 
 def staggered_correction(real: Any, dim: int, adds: bool) -> Any:
-    f, block = passes(real, dim, False), ti.types.vector(BLOCK, real)
+    f, block = passes(real, dim), ti.types.vector(BLOCK, real)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @no_type_check
@@ -162,7 +162,7 @@ def sign(i, neighbour, periodic):
 
 
 def collocated_divergence(real: Any, dim: int) -> Any:
-    f, block = passes(real, dim, False), ti.types.vector(BLOCK, real)
+    f, block = passes(real, dim), ti.types.vector(BLOCK, real)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @no_type_check
@@ -208,7 +208,7 @@ def collocated_divergence(real: Any, dim: int) -> Any:
 
 
 def collocated_correction(real: Any, dim: int, adds: bool) -> Any:
-    f, block = passes(real, dim, False), ti.types.vector(BLOCK, real)
+    f, block = passes(real, dim), ti.types.vector(BLOCK, real)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @no_type_check

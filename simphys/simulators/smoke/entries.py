@@ -14,6 +14,7 @@ import numpy as np
 from simphys.autograd import kernel, runtime
 from simphys.autograd.kernels import device
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.cell_sums import kernels
 from simphys.simulator import Array
 from simphys.substep import Chain, Entries, KernelCall, Launch, Target
 
@@ -143,16 +144,6 @@ def sum_loops(real: Any) -> SimpleNamespace:
 
     @no_type_check
     @kernel
-    def add_parts(parts: ti.i32, sums: ti.i32, count: ti.i32, terms: reals, partial: reals):
-        """Add up the terms of each sum, `count` of them in a row, in parts of every PARTS-th one."""
-        for n in range(parts):
-            total = real(0.0)
-            for k in range((count - n % PARTS + PARTS - 1) // PARTS):
-                total += terms[n // PARTS * count + n % PARTS + k * PARTS]
-            partial[n] = total
-
-    @no_type_check
-    @kernel
     def add_up(sums: ti.i32, adds: ti.i32, factor: real, partial: reals, target: reals, begin: ti.i32):
         """Add up the parts of each sum."""
         for n in range(sums):
@@ -183,7 +174,7 @@ def sum_loops(real: Any) -> SimpleNamespace:
         for e in range(count):
             terms[e] = x[begin + e] * x[begin + e]
 
-    return SimpleNamespace(add_parts=add_parts, add_up=add_up, add_multiple=add_multiple, repeat=repeat, square=square)
+    return SimpleNamespace(add_up=add_up, add_multiple=add_multiple, repeat=repeat, square=square)
 
 
 class Work:
@@ -205,7 +196,7 @@ class Work:
         """Launch that computes sums of terms, as many for each, times a factor."""
         loops, partial = sum_loops(runtime.real()), self.get("partial", PARTS * self.model.dim)
         to, count = target.entries, self.entries // sums
-        parts = KernelCall(loops.add_parts, PARTS * sums, sums, count, terms, partial)
+        parts = KernelCall(kernels(runtime.real()).add_up, sums, count, PARTS, terms, partial)
         given = sums, int(target.adds), factor, partial, to.numbers
         return Chain(parts, KernelCall(loops.add_up, *given, moving=[(to, 0)]))
 
